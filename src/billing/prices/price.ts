@@ -128,7 +128,6 @@ function sumAtMost(rates: MeterRates, most: UsageAtMost): bigint {
 function tokensAtMost(rates: MeterRates, most: UsageAtMost, whole: 'prompt' | 'completion'): bigint {
   let remaining = most[whole] ?? 0n;
   const rate = rateOf(rates, whole);
-  if (!TOKEN_PARTS[whole].some((part) => rateOf(rates, part) > rate)) return rate * remaining;
   const dearer = TOKEN_PARTS[whole].filter((part) => rateOf(rates, part) > rate);
   if (dearer.length > 1) dearer.sort((a, b) => (rateOf(rates, a) > rateOf(rates, b) ? -1 : 1));
   let sum = 0n;

@@ -176,8 +176,10 @@ function openLogWriter(start: LogStart): LogWriter {
     filling = null;
   };
 
+  const isSegmentOver = () => isSuspect || head.position - segment >= SEGMENT_BYTES;
+
   const openSegment = async () => {
-    if (isSuspect || head.position - segment >= SEGMENT_BYTES) {
+    if (isSegmentOver()) {
       isSuspect = true;
       await beginSegment();
     }
@@ -193,7 +195,7 @@ function openLogWriter(start: LogStart): LogWriter {
     async append(at, payload) {
       const { bytes, head: next } = encoder.encode(head, at, payload);
       try {
-        if (file === null || isSuspect || head.position - segment >= SEGMENT_BYTES) await openSegment();
+        if (file === null || isSegmentOver()) await openSegment();
         const target = file!;
         const offset = head.position - segment;
         const end = offset + bytes.byteLength;

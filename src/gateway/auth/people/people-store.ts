@@ -25,9 +25,9 @@ export interface PeopleStore {
   /** Replaces the token of a claimed person. False if a newer sign-in has brought another one. */
   renewToken(claimed: ClaimedPerson, token: string): Promise<ClaimedPerson | null>;
   /** Notes that the provider gave no answer about a claimed person, or that its answer may have been lost. */
-  endQuestion(claimed: ClaimedPerson, isUnclear: boolean): Promise<void>;
+  endRefresh(claimed: ClaimedPerson, isUnclear: boolean): Promise<void>;
   /** Forgets the token of a claimed person. False if a newer sign-in has brought another one. */
-  loseToken(claimed: ClaimedPerson): Promise<boolean>;
+  forgetToken(claimed: ClaimedPerson): Promise<boolean>;
   askSoon(account: string): Promise<void>;
   silentSince(at: number, limit: number): Promise<readonly Person[]>;
   /** Accounts with open sessions. */
@@ -51,8 +51,8 @@ const SQL = loadStatements(import.meta.url, './sql/people.sql', [
   'findPerson',
   'claimPeople',
   'renewToken',
-  'endQuestion',
-  'loseToken',
+  'endRefresh',
+  'forgetToken',
   'askSoon',
   'listSilent',
   'listAbsent',
@@ -105,11 +105,11 @@ export function createPeopleStore(database: Pick<Database, 'query'>, { secret, n
       const rows = await database.query(SQL.renewToken, [claimed.account, claimed.sealedToken, sealedToken]);
       return rows.length === 0 ? null : { ...claimed, refreshToken: token, sealedToken };
     },
-    async endQuestion({ account, sealedToken }, isUnclear) {
-      await database.query(SQL.endQuestion, [account, sealedToken, isUnclear ? 1 : 0]);
+    async endRefresh({ account, sealedToken }, isUnclear) {
+      await database.query(SQL.endRefresh, [account, sealedToken, isUnclear ? 1 : 0]);
     },
-    loseToken: async ({ account, sealedToken }) =>
-      (await database.query(SQL.loseToken, [account, sealedToken])).length > 0,
+    forgetToken: async ({ account, sealedToken }) =>
+      (await database.query(SQL.forgetToken, [account, sealedToken])).length > 0,
     async askSoon(account) {
       await database.query(SQL.askSoon, [account, now()]);
     },

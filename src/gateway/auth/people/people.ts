@@ -131,8 +131,8 @@ export function createPeople(deps: PeopleDeps): People {
    * The provider does not take the token, and may have given another one that was lost. So this says nothing about the
    * person, whose keys stay as with a provider that gives no token. Whoever is still there signs in again.
    */
-  const doubt = async (claimed: ClaimedPerson) => {
-    if (!(await store.loseToken(claimed))) return;
+  const signOut = async (claimed: ClaimedPerson) => {
+    if (!(await store.forgetToken(claimed))) return;
     await sessions.endOfPerson(claimed.account, null);
     onUnclear(claimed.account);
   };
@@ -157,9 +157,9 @@ export function createPeople(deps: PeopleDeps): People {
       if (isStoring) throw error;
       if (error instanceof ProviderAway) {
         onAway(error);
-        await store.endQuestion(current, error.isUnclear);
+        await store.endRefresh(current, error.isUnclear);
       } else if (!(error instanceof ProviderRefusal)) throw error;
-      else if (claimed.isUnclear) await doubt(claimed);
+      else if (claimed.isUnclear) await signOut(claimed);
       else if (await isNewest()) await remove(claimed);
     }
   };

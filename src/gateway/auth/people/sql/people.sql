@@ -19,12 +19,12 @@ UPDATE people SET due_at = $2, asked_until = $2, unclear = CASE WHEN asked_until
 -- Only while no newer sign-in has brought another one.
 UPDATE people SET refresh_token = $3, asked_until = NULL, unclear = 0 WHERE account = $1 AND refresh_token = $2 RETURNING account
 
--- name: endQuestion
+-- name: endRefresh
 -- $3 is 1 if the answer may have been lost.
 UPDATE people SET asked_until = NULL, unclear = CASE WHEN $3 = 1 THEN 1 ELSE unclear END
 WHERE account = $1 AND refresh_token = $2
 
--- name: loseToken
+-- name: forgetToken
 UPDATE people SET refresh_token = NULL, asked_until = NULL, unclear = 0 WHERE account = $1 AND refresh_token = $2 RETURNING account
 
 -- name: askSoon
