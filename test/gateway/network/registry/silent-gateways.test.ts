@@ -44,6 +44,8 @@ describe('a gateway that says nothing any more', () => {
     await until(() => other.registry.locate('p')?.connection === connection.id);
     expect(parted.registry.locate('p')).toEqual({ kind: 'here', connection: connection.id });
     expect(await parted.registry.register(connection, [model('a')])).toMatchObject({ revision: 1 });
+    // The other gateway sees the connection as soon as it is written, before the next poll of this one has ended.
+    await until(() => parted.restored() > 0);
     expect([parted.errors.length, parted.restored()]).toEqual([1, 1]);
     expect(parted.superseded).toEqual([]);
   });
