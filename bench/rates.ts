@@ -32,8 +32,8 @@ const HELP = `node bench/rates.ts [--loads small,stream,burst,tool] [--rates 20,
   --workers   also two workers of tollgate on a PostgreSQL of its own
   --peers     also the gateways that npm installs
   --node      arguments of Node for tollgate, such as flags of V8
-The figures are medians over the rounds; every round measures each target once, in turns, and the others stand still
-meanwhile. CPU is of all threads of the
+The figures are medians over the rounds; every round measures each target once, and the others stand still meanwhile.
+Every second round goes the other way, because what is measured later costs more at low rates. CPU is of all threads of the
 gateway's process and of its workers; the main thread and the memory are those of the first process. "Added" is the latency beyond that of the upstream, called directly in the same round.
 `;
 
@@ -271,12 +271,12 @@ async function measure(cores: string, name: string, load: Load, upstreamPort: nu
         process.stderr.write(`${cores} core${cores === '1' ? '' : 's'}, ${name}, ${rate}: round ${round + 1}\n`);
         await pause(Number(flags.pause) * 1000);
         const costs: Cost[] = [];
-        for (const { target } of running)
-          costs.push(
-            await alone(target, running, () =>
-              costOf(generator, target, load.job(target, shapeOf(rate, load)), load.units ?? 1),
-            ),
+        for (const at of round % 2 === 0 ? running.keys() : [...running.keys()].reverse()) {
+          const { target } = running[at]!;
+          costs[at] = await alone(target, running, () =>
+            costOf(generator, target, load.job(target, shapeOf(rate, load)), load.units ?? 1),
           );
+        }
         rounds.push(costs);
       }
       for (const [at, { title, target }] of running.entries()) {
