@@ -1,4 +1,4 @@
-import { Places, Shares } from '#wire';
+import { Places, Shares } from '#wire/places';
 import { CROWDED, DatabaseError } from './database.ts';
 
 /** Snapshots that are read at the same time. Each has a thread of its own, or one of the ten connections. */
@@ -7,17 +7,14 @@ const RUNNING_MAX = 4;
 const WAITING_MAX = 2_000;
 const OF_ONE_MAX = 32;
 
-/** The first to read `read` are those whose party has waited longest. Of several parties none gets more than half. */
-export type InSnapshotPlace = <T>(party: string | null, read: () => Promise<T>) => Promise<T>;
-
 /**
  * Shares the snapshots of a database among parties, see Database.snapshot. Without it, an account that requests a
  * hundred reports at once would get a hundred threads of 8 MiB, or all connections of the pool.
  */
-export function createSnapshotPlaces(): InSnapshotPlace {
+export function createSnapshotPlaces() {
   const places = new Places({ total: RUNNING_MAX, perShare: RUNNING_MAX });
   const waiting = new Shares(WAITING_MAX, OF_ONE_MAX);
-  return async (party, read) => {
+  return async <T>(party: string | null, read: () => Promise<T>): Promise<T> => {
     if (party === null) return read();
     if (!waiting.mayTake(party))
       throw new DatabaseError('Too many figures are being read at once', { code: CROWDED, unavailable: true });

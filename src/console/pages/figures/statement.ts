@@ -16,7 +16,7 @@ import { objectOf, titled } from '../route-schemas.ts';
 interface StatementDeps {
   readonly database: Pick<Database, 'query' | 'snapshot'>;
   readonly now: () => number;
-  /** Who waits for the snapshots, see Database.snapshot. Default: the account. */
+  /** The party of the snapshots, see Database.snapshot. Default: the account. */
   readonly party?: string;
 }
 

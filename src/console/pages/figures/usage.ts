@@ -38,7 +38,7 @@ export interface UsageDeps {
   readonly database: Pick<Database, 'query' | 'snapshot'>;
   readonly catalog: Pick<Catalog, 'offers'>;
   readonly now: () => number;
-  /** Who waits for the snapshots, see Database.snapshot. Default: the account. */
+  /** The party of the snapshots, see Database.snapshot. Default: the account. */
   readonly party?: string;
 }
 
