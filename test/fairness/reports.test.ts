@@ -34,7 +34,7 @@ it.each(ENGINES)(
       expect(answer.headers.get('retry-after')).toBe('2');
       expect(await answer.text()).toContain('Too many figures are being read at once. Retry later');
     }
-    expect([...counts.keys()].toSorted()).toEqual([200, 429]);
+    expect(new Set(counts.keys())).toEqual(new Set([200, 429]));
     expect(counts.get(200)).toBeGreaterThanOrEqual(32);
     expect(counts.get(429)).toBeGreaterThan(0);
     expect((await read(greedy.key, paths[0]!)).status).toBe(200);
