@@ -1,4 +1,5 @@
 import { cpSync, rmSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { audit, createLedger, createPriceBook } from '#billing/compose';
 import { LedgerUnavailable, type Ledger } from '#billing';
@@ -98,6 +99,22 @@ test('a lock whose work is done already waits for the disk', async () => {
   expect(await isWaiting(locked)).toBe(true);
   disk.release();
   expect(await locked).toMatchObject({ ok: true });
+});
+
+test('calls whose ends reach the disk together ended when the books say so', async () => {
+  const ids = ['one', 'two', 'three'];
+  for (const id of ids) await lock(id);
+  const disk = hold();
+  const ends = [settle('one')];
+  expect(await isWaiting(ends[0]!)).toBe(true);
+  ends.push(settle('two'));
+  const begun = Date.now();
+  while (Date.now() < begun + 3) await setTimeout(1);
+  ends.push(settle('three'));
+  disk.release();
+  for (const [at, end] of (await Promise.all(ends)).entries())
+    expect(end).toMatchObject({ ok: true, resolvedAt: (await ledger.find(ids[at]!))!.resolvedAt });
+  expect(await failing()).toEqual([]);
 });
 
 test('a repetition is told that it is one when the first is on the disk', async () => {

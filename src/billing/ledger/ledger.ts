@@ -156,7 +156,7 @@ export interface Settlement {
 }
 
 interface Settled extends Settlement {
-  /** Epoch ms. */
+  /** Epoch ms. If it was answered before the disk has it, the time in the books may be later. */
   readonly resolvedAt: number;
 }
 
