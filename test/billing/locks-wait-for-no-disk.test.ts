@@ -1,5 +1,5 @@
 import { cpSync, rmSync } from 'node:fs';
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { audit, createLedger, createPriceBook } from '#billing/compose';
 import { LedgerUnavailable, type Ledger } from '#billing';
@@ -109,7 +109,7 @@ test('calls whose ends reach the disk together ended when the books say so', asy
   expect(await isWaiting(ends[0]!)).toBe(true);
   ends.push(settle('two'));
   const begun = Date.now();
-  while (Date.now() < begun + 3) await setTimeout(1);
+  while (Date.now() < begun + 3) await delay(1);
   ends.push(settle('three'));
   disk.release();
   for (const [at, end] of (await Promise.all(ends)).entries())
