@@ -151,6 +151,15 @@ test('a name that goes on with the words of the page stands alone', async () => 
   await own.close();
 });
 
+test('a program that a link opens is named by the scheme of the link', async () => {
+  const { page } = visitor;
+  const callback = 'somebodys-app:callback';
+  const client = await registerRaw(spine.origin, { redirect_uris: [callback] });
+  await page.goto(client.authorizeUrl({ redirect_uri: callback }));
+  await page.getByText('A program that opens somebodys-app: links', { exact: true }).waitFor();
+  await page.getByText('whatever opens links with somebodys-app: on this computer').waitFor();
+});
+
 /** Addresses that a program wants to call, how the page names them, and the services that it allows at first. */
 const WANTED: Readonly<Record<string, readonly [words: string, services: readonly string[]]>> = {
   '': ['Everything: models, tools, agents, and the figures of your account.', []],
