@@ -185,6 +185,26 @@ test('the page names what a program wants to call, and its services alone are al
   }
 });
 
+test('the second click of a double click, on a window that closed above the page, agrees to nothing', async () => {
+  const { page } = visitor;
+  const client = await registerRaw(spine.origin, { redirect_uris: [callback] });
+  await page.goto(client.authorizeUrl({ redirect_uri: callback }));
+  const button = `document.querySelector('button[type="submit"]')`;
+  const allow = page.getByRole('button', { name: 'Allow' });
+  await expect.poll(() => allow.isEnabled()).toBe(true);
+  // The page gets the focus when such a window closes, and the click comes some frames later.
+  const clicked = `new Promise((done) => {
+    const click = () => { const isOff = ${button}.disabled; ${button}.click(); done(isOff); };
+    requestAnimationFrame(() => requestAnimationFrame(click));
+    dispatchEvent(new Event('focus'));
+  })`;
+  expect(await page.evaluate(clicked)).toBe(true);
+  await expect.poll(() => allow.isEnabled()).toBe(true);
+  expect(page.url()).toContain('/authorize/');
+  await page.getByRole('button', { name: 'Refuse' }).click();
+  await page.waitForURL((url) => url.searchParams.get('error') === 'access_denied');
+});
+
 test('no other site shows the page in a frame', async () => {
   const response = await fetch(`${spine.origin}/authorize/x`);
   expect(response.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");

@@ -11,6 +11,7 @@ import { Card } from '../../ui/card.tsx';
 import { ErrorNote } from '../../ui/error-note.tsx';
 import { Heading } from '../../ui/heading.tsx';
 import { QueryView } from '../../ui/query-view.tsx';
+import { useStillPage } from '../../ui/still-page.ts';
 import { bodyOf, GrantFields, limitFault, NEW_KEY } from '../dashboard/keys/key-fields.tsx';
 import { mayCall, organisationName, useOwnOrganisations } from '../../api/organisation.ts';
 import { Choice } from '../../ui/choice.tsx';
@@ -171,6 +172,7 @@ function Answer({
   };
   const error = allow.error ?? refuse.error;
   const faults = faultsOf(allow.error);
+  const isStill = useStillPage();
   const isDone = allow.data != null || refuse.data != null;
   return (
     <Card title="What you allow">
@@ -204,7 +206,7 @@ function Answer({
           <Button busy={refuse.isPending} disabled={isDone || allow.isPending} onClick={() => refuse.mutate()}>
             Refuse
           </Button>
-          <Button type="submit" tone="primary" busy={allow.isPending} disabled={isDone || refuse.isPending}>
+          <Button type="submit" tone="primary" busy={allow.isPending} disabled={!isStill || isDone || refuse.isPending}>
             Allow
           </Button>
         </div>
