@@ -44,9 +44,9 @@ export function readClientMetadata(
 }
 
 /**
- * Schemes that no program on the person's machine has of its own: they lead to other hosts, to other people, to pages of
- * websites (`web+`, and those of browsers such as `googlechromes` and `x-safari-https`), or into the browser. The page
- * would call their host "a program on this computer". The library refuses those that run scripts, and names them.
+ * Schemes that no program on the person's machine has of its own: they lead to other hosts, to other people, to pages
+ * of websites (`web+`, and those of browsers such as `googlechromes` and `x-safari-https`), or into the browser. The
+ * page would call their host "a program on this computer". The library refuses those that run scripts, and names them.
  */
 const FOREIGN_SCHEMES =
   /^(?:s?ftps?|wss?|gopher|mailto|sms|tel|filesystem|view-source|chrome|edge|moz-extension|web\+.*|.+-https?|googlechromes?|intent|android-app|jar|feed|resource|ldaps?|smb|cifs|afp|nfs|ssh|telnet|git|svn|rtsps?|davs?|ircs?|xmpp|sips?|im|skype|tg|whatsapp|news|nntp|ip[fn]s|magnet):$/;
@@ -107,7 +107,7 @@ export interface ClientIdentity {
   readonly document: string | null;
   /** The host that gets the answer. null for a program on the person's own machine. */
   readonly sendsTo: string | null;
-  /** The scheme of the link that opens this program, such as `cursor:`. null for an address of loopback, and for a host. */
+  /** The scheme of the link that opens this program, such as `cursor:`. null for loopback, and for a host. */
   readonly link: string | null;
 }
 
