@@ -76,6 +76,9 @@ describe.each(ENDPOINTS)('$name', (door: PeerDoor) => {
     expect(waiting.kind).not.toBe('answered');
     expect(waiting.raw).toContain('a person has to accept it first');
     expect(waiting.raw).toContain('https://gateway.example/dashboard/approvals?id=apr_');
+    expect(waiting.raw).toMatch(
+      /until 20\d\d-.*also if your client has given up meanwhile \(many do after 3 or 4 minutes\)/,
+    );
     expect(waiting.raw).toContain('approval');
     const id = idIn(waiting.raw)!;
     // A repeat waits for the same decision.
