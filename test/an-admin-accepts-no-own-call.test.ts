@@ -45,6 +45,8 @@ async function organisation(name: string, people: Readonly<Record<string, string
   }
   return {
     account,
+    add: (by: string, member: string, role: string) =>
+      api(persons[by]!.key, 'POST', '/members', { account: member, role }, account),
     change: (person: string, by: string, changes: object) =>
       api(persons[by]!.key, 'PATCH', persons[person]!.path, changes, account),
     /** A key of a person for calls of the organisation. */
@@ -84,6 +86,29 @@ describe('an admin with a price above which another person is asked', () => {
     expect((await acme.change('ada', 'ada', { ask_above: null })).status).toBe(403);
     const id = idIn((await ask(await acme.key('ada'), 'second')).raw);
     expect((await acme.decide('ada', id, 'accept')).status).toBe(403);
+  });
+
+  test.each([
+    ['a price', { ask_above: 0.0001 }],
+    ['services', { allowed_services: ['other'] }],
+    ['a budget', { budgets: [{ limit: 1 }] }],
+    ['tags', { tags: { team: 'a' } }],
+  ])('who is limited by %s adds and raises no second account', async (name, rule) => {
+    const acme = await organisation(`second-${name.replace(' ', '-')}`, { ada: 'admin', own: 'viewer', eve: 'member' });
+    await acme.change('ada', 'founder', rule);
+    const second = await spine.tenant(`account-of-${name.replace(' ', '-')}`, '0');
+    for (const role of ['viewer', 'member', 'admin'])
+      expect(await acme.add('ada', second.account, role)).toMatchObject({
+        status: 403,
+        text: expect.stringContaining('You have budgets or rules as a member') as string,
+      });
+    expect((await acme.change('own', 'ada', { role: 'admin' })).status).toBe(403);
+    expect((await acme.change('eve', 'ada', { ask_above: null })).status).toBe(403);
+    expect((await acme.change('eve', 'ada', { name: 'Eve' })).status).toBe(200);
+    // An owner takes the limits away, and then it works.
+    const none = Object.fromEntries(Object.keys(rule).map((field) => [field, field === 'budgets' ? [] : null]));
+    await acme.change('ada', 'founder', none);
+    expect((await acme.add('ada', second.account, 'admin')).status).toBe(201);
   });
 
   test('refuses an own call, and accepts those of others', async () => {

@@ -12,7 +12,16 @@ let spine: Spine;
 beforeAll(async () => {
   provider = await startPeerProvider();
   spine = await startSpine({
-    toml: UNHURRIED + peerServices(provider),
+    toml: `${UNHURRIED}${peerServices(provider)}
+[[agents]]
+name = "peer/lender"
+display_name = "Peer: Lender"
+provider_name = "Peer"
+endpoint = "${provider.agentUrl}"
+[agents.pricing]
+per_call = 0.00005
+nested_max = 0.05
+`,
     env: { TOLLGATE_PUBLIC_URL: 'https://gateway.example' },
   });
 });
@@ -67,6 +76,9 @@ describe.each(ENDPOINTS)('$name', (door: PeerDoor) => {
     expect(waiting.kind).not.toBe('answered');
     expect(waiting.raw).toContain('a person has to accept it first');
     expect(waiting.raw).toContain('https://gateway.example/dashboard/approvals?id=apr_');
+    expect(waiting.raw).toMatch(
+      /until 20\d\d-.*also if your client has given up meanwhile \(many do after 3 or 4 minutes\)/,
+    );
     expect(waiting.raw).toContain('approval');
     const id = idIn(waiting.raw)!;
     // A repeat waits for the same decision.
@@ -159,6 +171,30 @@ test('what costs no more asks nobody', async () => {
   );
   expect(response.status).toBe(200);
   expect(await list()).toEqual([]);
+});
+
+test('what an agent may spend on calls of its own counts', async () => {
+  const { key, list, money } = await account('lender');
+  const before = await money();
+  const send = async (id: string, headers: Readonly<Record<string, string>>) => {
+    const response = await fetch(`${spine.origin}/a2a/peer/lender`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'message/send',
+        params: { message: { kind: 'message', role: 'user', messageId: id, parts: [{ kind: 'text', text: id }] } },
+      }),
+    });
+    return response.text();
+  };
+  // The price of the agent is below that of the key, and both together are above it.
+  const raw = await send('complete lent', { 'x-max-cost': '0.01' });
+  expect(raw).toContain('This call may cost 0.01 USDC, so a person has to accept it first');
+  expect(await list()).toMatchObject([{ id: idIn(raw), state: 'waiting', highest_cost_usd: '0.01' }]);
+  expect(await money()).toEqual(before);
+  expect(await send('complete alone', { 'x-max-cost': '0.00005' })).toContain('did complete alone');
 });
 
 test('an account has a bounded number of calls that wait', async () => {

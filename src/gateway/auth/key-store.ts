@@ -70,6 +70,8 @@ export type NewKeyFields = {
   readonly kind: Exclude<KeyKind, 'admin'>;
   readonly member?: string | null;
   readonly client?: string | null;
+  /** No key is made if the member has one of this client and kind, at any gateway. */
+  readonly single?: boolean;
   /** Default `account`. */
   readonly limitBy?: LimitSetter;
   /** No key is made with a session or a key that has ended. Default: the gateway makes it. */
@@ -84,7 +86,8 @@ export const KEYS_PER_ACCOUNT_MAX = 1_000;
 export interface KeyStore {
   /**
    * Creates a key. `text` is available only here. null if the account has KEYS_PER_ACCOUNT_MAX keys already, if
-   * `member` is not a member of the account or is a viewer, or if the credential of `maker` has ended.
+   * `member` is not a member of the account or is a viewer, if the credential of `maker` has ended, or if there is one
+   * already of those that are `single`.
    */
   create(fields: NewKeyFields): Promise<{ readonly text: string; readonly record: KeyRecord } | null>;
   find(hash: string): Promise<KeyRecord | null>;
@@ -188,7 +191,8 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         tagsToText(others.tags ?? null),
       ];
       const { session, key } = others.maker ?? {};
-      const params = [...fields, KEYS_PER_ACCOUNT_MAX, session?.id ?? null, key?.hash ?? null];
+      const single = others.single === true ? 1 : 0;
+      const params = [...fields, KEYS_PER_ACCOUNT_MAX, session?.id ?? null, key?.hash ?? null, single];
       const insert = { statement: SQL.insertKey, params };
       // This update and a removal of the member wait for each other, so that no key outlives its member.
       const touch = { statement: SQL.touchMember, params: [account, others.member ?? ''] };

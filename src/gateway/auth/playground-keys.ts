@@ -34,12 +34,12 @@ export function createPlaygroundKeys({ keys, callers, now }: PlaygroundKeysOptio
   const hashes = new Map<string, Promise<string>>();
 
   const find = async ({ account, member, kind }: Spender): Promise<string> => {
-    const record = await keys.findOfClient(account, member, PLAYGROUND, kind);
-    if (record === null) {
-      const fresh = await keys.create({ account, label: 'Playground', kind, member, client: PLAYGROUND });
-      if (fresh !== null) return fresh.record.hash;
+    const known = () => keys.findOfClient(account, member, PLAYGROUND, kind);
+    const fresh = { account, label: 'Playground', kind, member, client: PLAYGROUND, single: true };
+    // Another gateway may make it meanwhile. Each of two keys would have idempotency keys of its own.
+    const record = (await known()) ?? (await keys.create(fresh))?.record ?? (await known());
+    if (record === null)
       throw new GatewayError('unprocessable', 'This account has too many keys for one more: delete unused keys');
-    }
     const { disabled, expiresAt, hash } = record;
     if (!disabled && (expiresAt === null || expiresAt > now())) return hash;
     throw new GatewayError(

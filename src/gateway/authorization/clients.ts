@@ -44,18 +44,22 @@ export function readClientMetadata(
 }
 
 /**
- * Schemes that no program on the person's machine has of its own: they lead to other hosts, to pages of websites
- * (`web+`), or into the browser. The page would call their host "a program on this computer". The
- * library refuses those that run scripts, and names them.
+ * Schemes that no program on the person's machine has of its own: they lead to other hosts, to other people, to pages
+ * of websites (`web+`, and those of browsers such as `googlechromes` and `x-safari-https`), or into the browser. The
+ * page would call their host "a program on this computer". The library refuses those that run scripts, and names them.
  */
 const FOREIGN_SCHEMES =
-  /^(?:ftps?|wss?|gopher|mailto|sms|tel|filesystem|view-source|chrome|edge|moz-extension|web\+.*):$/;
+  /^(?:s?ftps?|wss?|gopher|mailto|sms|tel|filesystem|view-source|chrome|edge|moz-extension|web\+.*|.+-https?|googlechromes?|intent|android-app|jar|feed|resource|ldaps?|smb|cifs|afp|nfs|ssh|telnet|git|svn|rtsps?|davs?|ircs?|xmpp|sips?|im|skype|tg|whatsapp|news|nntp|ip[fn]s|magnet):$/;
+/** Links of browsers and other programs that open what they carry, such as `microsoft-edge:https://…`. */
+const CARRIES_ADDRESS = /https?(?::|%3a)/i;
 
 /** The gateway's own pages take no answers, and their host on the page would seem to vouch for the client. */
 function isRedirect(uri: unknown, issuer: string): boolean {
   const url = typeof uri === 'string' && uri.length <= URI_LENGTH_MAX ? URL.parse(uri) : null;
   if (url === null || url.username !== '' || url.password !== '') return false;
-  return !FOREIGN_SCHEMES.test(url.protocol) && url.origin !== new URL(issuer).origin;
+  const isLink = !/^https?:$/.test(url.protocol);
+  if (isLink && (FOREIGN_SCHEMES.test(url.protocol) || CARRIES_ADDRESS.test(url.href))) return false;
+  return url.origin !== new URL(issuer).origin;
 }
 
 const TIMEOUT_MS = 2_500;
@@ -103,6 +107,8 @@ export interface ClientIdentity {
   readonly document: string | null;
   /** The host that gets the answer. null for a program on the person's own machine. */
   readonly sendsTo: string | null;
+  /** The scheme of the link that opens this program, such as `cursor:`. null for loopback, and for a host. */
+  readonly link: string | null;
 }
 
 /** `redirectUri`: the one of this sign-in, which the library has compared with those of the client. */
@@ -117,5 +123,6 @@ export function identityOf(
     name: clientName === undefined ? null : printable(clientName, NAME_MAX),
     document: clientId.startsWith('https://') ? clientId : null,
     sendsTo: isWeb ? url.host : null,
+    link: isWeb || url.protocol === 'http:' ? null : url.protocol,
   };
 }

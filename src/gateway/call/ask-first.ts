@@ -150,7 +150,7 @@ function needed(deps: Pick<AskFirst, 'pageOf'>, shownApproval: Shown): GatewayEr
   const where = approval.url === null ? 'on the page "Approvals" of the dashboard' : `at ${approval.url}`;
   return new GatewayError(
     'approval_required',
-    `This call may cost ${approval.highest_cost_usd} USDC, so a person has to accept it first: an admin or owner of the account, ${where}, until ${approval.expires_at}. Then send the same request again, and it runs once`,
+    `This call may cost ${approval.highest_cost_usd} USDC, so a person has to accept it first: an admin or owner of the account, ${where}, until ${approval.expires_at}. Then send the same request again, also if your client has given up meanwhile (many do after 3 or 4 minutes), and it runs once`,
     { body: { approval } },
   );
 }

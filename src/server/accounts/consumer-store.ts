@@ -198,17 +198,18 @@ export interface AccountStates {
 export function createAccountStates(database: Pick<Database, 'query'>, now: () => number): AccountStates {
   let stopped: ReadonlyMap<string, AccountState> = new Map();
   let from = -Infinity;
+  let changes = 0;
   let reading: { readonly startedAt: number; readonly done: Promise<void> } | null = null;
 
-  const isFresh = (since: number, at: number) => at >= since && at < since + TTL_MS;
   const read = (startedAt: number): Promise<void> => {
-    const rows = database.query(SQL.listStoppedAccounts);
+    const before = changes;
+    const answer = database.query(SQL.listStoppedAccounts);
     const load = async (): Promise<void> => {
       try {
-        const loadedRows = await rows;
-        // An answer from before a change does not count.
-        if (reading !== stateRead) return;
-        stopped = new Map(loadedRows.map((row) => [row['account'] as string, row['state'] as AccountState]));
+        const rows = await answer;
+        // An answer from before a change does not count. A late one does: whoever waits for it may have nothing newer.
+        if (changes !== before) return;
+        stopped = new Map(rows.map((row) => [row['account'] as string, row['state'] as AccountState]));
         from = startedAt;
       } finally {
         if (reading === stateRead) reading = null;
@@ -219,19 +220,21 @@ export function createAccountStates(database: Pick<Database, 'query'>, now: () =
     return stateRead.done;
   };
   const known = (account: string): AccountState => stopped.get(account) ?? 'open';
+  /** `at`: when somebody began to wait. What is read later than that is good for them too. */
   const lookUp = async (account: string, at: number): Promise<AccountState> => {
-    await (reading !== null && isFresh(reading.startedAt, at) ? reading.done : read(at));
+    await (reading !== null && reading.startedAt > at - TTL_MS ? reading.done : read(now()));
     // A change during the reading discards it.
     return from > at - TTL_MS ? known(account) : lookUp(account, at);
   };
   return {
     stateOf(account) {
       const at = now();
-      return isFresh(from, at) ? known(account) : lookUp(account, at);
+      return at >= from && at < from + TTL_MS ? known(account) : lookUp(account, at);
     },
     changed() {
       from = -Infinity;
       reading = null;
+      changes += 1;
     },
   };
 }

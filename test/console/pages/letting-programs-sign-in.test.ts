@@ -151,6 +151,15 @@ test('a name that goes on with the words of the page stands alone', async () => 
   await own.close();
 });
 
+test('a program that a link opens is named by the scheme of the link', async () => {
+  const { page } = visitor;
+  const callback = 'somebodys-app:callback';
+  const client = await registerRaw(spine.origin, { redirect_uris: [callback] });
+  await page.goto(client.authorizeUrl({ redirect_uri: callback }));
+  await page.getByText('A program that opens somebodys-app: links', { exact: true }).waitFor();
+  await page.getByText('whatever opens links with somebodys-app: on this computer').waitFor();
+});
+
 /** Addresses that a program wants to call, how the page names them, and the services that it allows at first. */
 const WANTED: Readonly<Record<string, readonly [words: string, services: readonly string[]]>> = {
   '': ['Everything: models, tools, agents, and the figures of your account.', []],
@@ -174,6 +183,26 @@ test('the page names what a program wants to call, and its services alone are al
     const allowed = await page.getByLabel('What may be called').getByRole('listitem').allTextContents();
     expect([path, allowed]).toEqual([path, services]);
   }
+});
+
+test('the second click of a double click, on a window that closed above the page, agrees to nothing', async () => {
+  const { page } = visitor;
+  const client = await registerRaw(spine.origin, { redirect_uris: [callback] });
+  await page.goto(client.authorizeUrl({ redirect_uri: callback }));
+  const button = `document.querySelector('button[type="submit"]')`;
+  const allow = page.getByRole('button', { name: 'Allow' });
+  await expect.poll(() => allow.isEnabled()).toBe(true);
+  // The page gets the focus when such a window closes, and the click comes some frames later.
+  const clicked = `new Promise((done) => {
+    const click = () => { const isOff = ${button}.disabled; ${button}.click(); done(isOff); };
+    requestAnimationFrame(() => requestAnimationFrame(click));
+    dispatchEvent(new Event('focus'));
+  })`;
+  expect(await page.evaluate(clicked)).toBe(true);
+  await expect.poll(() => allow.isEnabled()).toBe(true);
+  expect(page.url()).toContain('/authorize/');
+  await page.getByRole('button', { name: 'Refuse' }).click();
+  await page.waitForURL((url) => url.searchParams.get('error') === 'access_denied');
 });
 
 test('no other site shows the page in a frame', async () => {

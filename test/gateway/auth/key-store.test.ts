@@ -63,6 +63,21 @@ describe.each(ENGINES)('the key store on %s', (engine) => {
     });
   });
 
+  it('makes one key for a member and its playground, whoever asks at the same time', async () => {
+    const database = await openTestDatabase(engine);
+    await database.query({
+      name: 'test/add-member',
+      text: `INSERT INTO members (account, member, role, name, created_at) VALUES ('${ALICE}', '${BOB}', 'member', 'Bob', 0)`,
+    });
+    const [one, other] = [createKeyStore(database, { now: () => NOW }), createKeyStore(database, { now: () => NOW })];
+    const fields = { account: ALICE, label: 'x', kind: 'live', member: BOB, client: 'the page', single: true } as const;
+    const made = await allAtOnce(database, 'api_keys', (index) => (index % 2 === 0 ? one : other).create(fields));
+    expect(made.filter((each) => each !== null)).toHaveLength(1);
+    expect(await one.create({ ...fields, kind: 'development' })).not.toBeNull();
+    expect(await one.create({ ...fields, client: 'another' })).not.toBeNull();
+    expect(await one.create({ ...fields, single: false })).not.toBeNull();
+  });
+
   it('changes only the fields it is given', async () => {
     const keys = createKeyStore(await openTestDatabase(engine), { now: () => NOW });
     const { record } = (await keys.create({

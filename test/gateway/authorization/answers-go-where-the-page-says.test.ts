@@ -44,6 +44,18 @@ describe('addresses that nobody can register', () => {
     'mailto:thief@evil.example',
     'sms:1',
     'web+claude:callback',
+    'microsoft-edge:https://evil.example/',
+    'microsoft-edge:?url=https%3A%2F%2Fevil.example',
+    'firefox://open-url?url=https://evil.example/',
+    'steam://openurl/http://evil.example',
+    'googlechrome://evil.example/',
+    'googlechromes://evil.example/',
+    'x-safari-https://evil.example/',
+    'intent:x',
+    'smb://evil.example/x',
+    'ldap://evil.example/x',
+    'xmpp:thief@evil.example',
+    'tg://msg_url',
     '/callback',
     '',
     7,
@@ -65,6 +77,12 @@ describe('addresses that nobody can register', () => {
     );
   });
 });
+
+/** Links of programs, with the scheme that the page shows. */
+const LINKS: Readonly<Record<string, string>> = {
+  'cursor://anysphere.cursor-mcp/callback': 'cursor:',
+  'com.example.app:/callback': 'com.example.app:',
+};
 
 /** Addresses, and the host that the page shows; null for the person's own computer. */
 const SHOWN: Readonly<Record<string, string | null>> = {
@@ -88,9 +106,9 @@ describe('the page names the host to which the browser goes', () => {
     const registered = await registerRaw(spine.origin, { redirect_uris: [uri] });
     const page = await person.open(registered.authorizeUrl({ redirect_uri: uri }));
     const { data } = (await (await person.look(page)).json()) as {
-      readonly data: { readonly sends_to: string | null };
+      readonly data: { readonly sends_to: string | null; readonly link: string | null };
     };
-    expect(data.sends_to).toBe(host);
+    expect([data.sends_to, data.link]).toEqual([host, LINKS[uri] ?? null]);
     const answer = await person.refuse(page);
     if (host !== null) expect([answer.protocol, answer.host]).toEqual(['https:', host]);
     else expect(answer.protocol).not.toBe('https:');

@@ -48,6 +48,7 @@ interface ChangesBody extends Pick<LimitsBody, 'budgets'>, CallRulesBody {
 
 const tags = ['Account'];
 const OF_MEMBERS = { what: 'change members', instead: 'ask the operator' };
+const OF_LIMITED = 'An admin who has budgets or rules as a member cannot give rights.';
 const HOW = 'A member acts for the account with the header `x-tollgate-account`.';
 
 /**
@@ -164,10 +165,23 @@ function refuseBelow(caller: Caller, ...roles: readonly (MemberRole | undefined)
     );
 }
 
+/**
+ * Throws if an admin who has budgets or rules as a member gives rights: a second account of theirs would have none, or
+ * would accept their calls. Owners may, because nobody limits them but they themselves.
+ */
+async function refuseLimited({ account, member }: Caller, { limits }: Pick<MembersDeps, 'limits'>): Promise<void> {
+  if (member === undefined || member.role === 'owner') return;
+  if (!(await limits.limitsOf(account)).some(({ subject }) => subject === member.account)) return;
+  throw new GatewayError(
+    'permission_denied',
+    'You have budgets or rules as a member, so you cannot add members, or change their roles, budgets and rules. Ask an owner, or an admin without',
+  );
+}
+
 function createMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: CallerOf): void {
   const schema = {
     summary: 'Add a member',
-    description: `Lets another account act for yours, or for the one that you act for. ${HOW} A wallet signs in for this with a nonce of \`/auth/nonce\`.`,
+    description: `Lets another account act for yours, or for the one that you act for. ${OF_LIMITED} ${HOW} A wallet signs in for this with a nonce of \`/auth/nonce\`.`,
     tags,
     body: newMemberSchema,
     response: { 201: dataOf(memberSchema) },
@@ -176,6 +190,7 @@ function createMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: Call
     const caller = callerOf(request);
     await requireFullRights(deps.keys, caller, OF_MEMBERS);
     refuseBelow(caller, request.body.role);
+    await refuseLimited(caller, deps);
     // The member is checked first, so that one who cannot be added doesn't use up the nonce.
     const member = await newMemberOf(caller.account, request.body, deps);
     await requireFreshSignature(caller, deps.nonces);
@@ -189,7 +204,8 @@ function changeMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: Call
   const schema = {
     summary: 'Change a member',
     description:
-      'Changes only the given fields: the role, the name, and what the keys of the member may spend and call. `budgets` and `allowed_services` replace the lists. A wallet signs in for this with a nonce of `/auth/nonce`.',
+      'Changes only the given fields: the role, the name, and what the keys of the member may spend and call. `budgets` and `allowed_services` replace the lists. ' +
+      `${OF_LIMITED} A wallet signs in for this with a nonce of \`/auth/nonce\`.`,
     tags,
     params: memberParams(),
     body: {
@@ -223,6 +239,7 @@ function changeMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: Call
           'permission_denied',
           'You cannot change your own budgets and rules. Ask another admin or an owner',
         );
+      if (limited || role !== undefined) await refuseLimited(caller, deps);
       await requireFreshSignature(caller, deps.nonces);
       const changes = { role, name: name?.trim() || undefined, limits };
       const changed = await deps.members.change(account, before.member, changes);

@@ -40,6 +40,11 @@ const requestSchema = dataOf(
         type: ['string', 'null'],
         description: 'The host that gets the answer; null for a program on the machine of the browser.',
       },
+      link: {
+        type: ['string', 'null'],
+        description:
+          'The scheme of the link that opens the program on the machine of the browser, such as `cursor:`; null for one that listens on loopback, and for a host.',
+      },
       resources: {
         type: 'array',
         items: { type: 'string' },
@@ -86,6 +91,7 @@ const viewOf = ({ client, resources, expiresAt }: SignInRequest) => ({
   name: client.name,
   document: client.document,
   sends_to: client.sendsTo,
+  link: client.link,
   resources,
   expires_at: new Date(expiresAt).toISOString(),
 });

@@ -6,6 +6,7 @@ WHERE (SELECT COUNT(*) FROM api_keys WHERE account = $2) < $19
   AND (CAST($15 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM members WHERE account = $2 AND member = $15 AND role <> 'viewer'))
   AND (CAST($20 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM web_sessions WHERE id = $20))
   AND (CAST($21 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM api_keys WHERE hash = $21))
+  AND ($22 = 0 OR NOT EXISTS (SELECT 1 FROM api_keys WHERE account = $2 AND member = $15 AND client = $17 AND development = $4))
 RETURNING *
 
 -- name: findKey
@@ -53,7 +54,7 @@ RETURNING *
 DELETE FROM api_keys WHERE hash = $1 AND account = $2 RETURNING hash
 
 -- name: findKeyOfClient
--- The oldest, should two gateways have made one at the same time.
+-- The oldest, should there be several of before only one was made.
 SELECT * FROM api_keys WHERE account = $1 AND member = $2 AND client = $3 AND development = $4
 ORDER BY created_at, hash LIMIT 1
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { escrowOf, treasuryOf } from '#billing';
 import { findFreePort } from '../../../support/free-port.ts';
 import { freshDatabase, type FreshDatabase } from '../../../support/fresh-database.ts';
-import { startSpine, UNHURRIED, type Spine } from '../../../support/spine.ts';
+import { ask, startSpine, UNHURRIED, type Spine } from '../../../support/spine.ts';
 import { type Company, peopleToml, startCompany } from './company.ts';
 import { openVisitor, START } from './visitor.ts';
 
@@ -58,6 +59,41 @@ test('a restart in between does no harm', async () => {
   one = { ...(await startSpine({ databaseUrl: database.url, port, toml, credit: '0', provider: one.provider })) };
   expect((await visitor.step(answer.href))!.searchParams.get('people')).toBe('done');
   expect((await visitor.ask('GET', '/api/v1/keys')).status).toBe(200);
+});
+
+test('calls at both gateways have one key of the playground, so a repeat at the other one is not paid again', async () => {
+  const visitor = openVisitor(one.origin);
+  expect((await visitor.go(one.origin + START)).searchParams.get('people')).toBe('done');
+  const account = 'tollgate:local:acme';
+  await one.app.ledger.transfer({
+    id: 'fund-acme',
+    from: treasuryOf('operator'),
+    to: escrowOf(account),
+    amount: 1_000_000n,
+    memo: '',
+  });
+  const cookie = visitor.cookies(one.origin).get(`tollgate-${port}`)!;
+  const call = async (at: Spine, once: string) => {
+    const response = await fetch(`${at.url}/chat/completions`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-tollgate-account': account,
+        'x-tollgate-web': '1',
+        'idempotency-key': once,
+        // Without a balancer in front, each port of this machine has a cookie of its own.
+        cookie: `tollgate-${new URL(at.origin).port}=${cookie}`,
+      },
+      body: JSON.stringify(ask('hello !tokens:5')),
+    });
+    return { status: response.status, body: (await response.json()) as { id: string } };
+  };
+  const first = await Promise.all(['a', 'b', 'c'].flatMap((name) => [call(one, `${name}1`), call(two, `${name}2`)]));
+  expect(first.map(({ status }) => status)).toEqual(first.map(() => 200));
+  const listed = await visitor.ask('GET', '/api/v1/keys', undefined, { 'x-tollgate-account': account });
+  const { data } = (await listed.json()) as { readonly data: readonly { readonly client: string | null }[] };
+  expect(data.filter(({ client }) => client?.startsWith('the playground'))).toHaveLength(1);
+  expect((await call(two, 'a1')).body).toEqual(first[0]!.body);
 });
 
 test('sign-ins of a network are bounded', async () => {

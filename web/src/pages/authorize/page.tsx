@@ -11,6 +11,7 @@ import { Card } from '../../ui/card.tsx';
 import { ErrorNote } from '../../ui/error-note.tsx';
 import { Heading } from '../../ui/heading.tsx';
 import { QueryView } from '../../ui/query-view.tsx';
+import { useStillPage } from '../../ui/still-page.ts';
 import { bodyOf, GrantFields, limitFault, NEW_KEY } from '../dashboard/keys/key-fields.tsx';
 import { mayCall, organisationName, useOwnOrganisations } from '../../api/organisation.ts';
 import { Choice } from '../../ui/choice.tsx';
@@ -53,21 +54,27 @@ const AuthorizePage: Page = ({ params: { id = '' } }) => {
 };
 export default AuthorizePage;
 
-const HERE = 'A program on this computer';
-
 /** The host that is responsible for the program, as far as the gateway knows. */
-const hostOf = ({ document, sends_to: sendsTo }: Asked): string =>
-  document === null ? (sendsTo ?? HERE) : new URL(document).host;
+function hostOf({ document, sends_to: sendsTo, link }: Asked): string {
+  if (document !== null) return new URL(document).host;
+  return sendsTo ?? (link === null ? 'A program on this computer' : `A program that opens ${link} links`);
+}
 
 function Who({ asked }: { readonly asked: Asked }): ReactNode {
-  const { name, document, resources, sends_to: sendsTo } = asked;
+  const { name, document, resources, sends_to: sendsTo, link } = asked;
   return (
     <Card title="Who asks">
       <p className="text-xl font-semibold break-all sm:text-2xl">{hostOf(asked)}</p>
       <dl className="mt-4 grid gap-x-5 gap-y-3 sm:grid-cols-[11rem_minmax(0,1fr)]">
         <Fact term="Its access goes to">
           {sendsTo === null ? (
-            'a program that runs on this computer'
+            link === null ? (
+              'a program that runs on this computer'
+            ) : (
+              <>
+                whatever opens links with <span className="font-mono break-all">{link}</span> on this computer
+              </>
+            )
           ) : (
             <span className="font-medium break-all">{sendsTo}</span>
           )}
@@ -165,6 +172,7 @@ function Answer({
   };
   const error = allow.error ?? refuse.error;
   const faults = faultsOf(allow.error);
+  const isStill = useStillPage();
   const isDone = allow.data != null || refuse.data != null;
   return (
     <Card title="What you allow">
@@ -198,7 +206,7 @@ function Answer({
           <Button busy={refuse.isPending} disabled={isDone || allow.isPending} onClick={() => refuse.mutate()}>
             Refuse
           </Button>
-          <Button type="submit" tone="primary" busy={allow.isPending} disabled={isDone || refuse.isPending}>
+          <Button type="submit" tone="primary" busy={allow.isPending} disabled={!isStill || isDone || refuse.isPending}>
             Allow
           </Button>
         </div>

@@ -8,6 +8,7 @@ import { Card } from '../../../ui/card.tsx';
 import { Empty } from '../../../ui/empty.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
 import { QueryView } from '../../../ui/query-view.tsx';
+import { useStillPage } from '../../../ui/still-page.ts';
 import { Time } from '../../../ui/time.tsx';
 import { formatUsd } from '../../../ui/usd.ts';
 import { Frame } from '../frame.tsx';
@@ -65,6 +66,7 @@ function Approvals({ mayDecide }: { readonly mayDecide: boolean }): ReactNode {
 function OneApproval({ of, mayDecide }: { readonly of: Approval; readonly mayDecide: boolean }): ReactNode {
   const queries = useQueryClient();
   const act = useAct(() => void queries.invalidateQueries({ queryKey: ['approvals'] }));
+  const isStill = useStillPage();
   const what = of.tool === null ? of.service : `${of.service}: ${of.tool}`;
   const decide = (decision: 'accept' | 'refuse') =>
     act.mutate({
@@ -102,7 +104,7 @@ function OneApproval({ of, mayDecide }: { readonly of: Approval; readonly mayDec
         {act.error !== null && <ErrorNote error={act.error} />}
         {mayDecide && of.state === 'waiting' && (
           <div className="flex gap-2">
-            <Button tone="primary" busy={act.isPending} onClick={() => decide('accept')}>
+            <Button tone="primary" disabled={!isStill} busy={act.isPending} onClick={() => decide('accept')}>
               Accept
             </Button>
             <Button disabled={act.isPending} onClick={() => decide('refuse')}>

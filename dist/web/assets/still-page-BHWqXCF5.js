@@ -1,0 +1,1 @@
+import{n as e}from"./rolldown-runtime-WkwZ5CU-.js";import{_ as t}from"./frame-hvPi8U-1.js";var n=e(t(),1),r=600;function i(){let[e,t]=(0,n.useState)(!1);return(0,n.useEffect)(()=>{let e,n=()=>{clearTimeout(e),t(!1),e=setTimeout(()=>t(!0),r)};return n(),window.addEventListener(`focus`,n),()=>{clearTimeout(e),window.removeEventListener(`focus`,n)}},[]),e}export{i as t};
