@@ -72,7 +72,7 @@ export interface LoadProviderOptions {
   readonly text?: string;
   /** Models of the file's `[[providers]]`. undefined before these were asked. */
   readonly offered?: readonly OfferedBlock[] | undefined;
-  /** What became of each `[[providers]]`, in words. */
+  /** The outcome of asking each of `[[providers]]`, in words. */
   readonly offers?: readonly string[] | undefined;
   readonly env: Environment;
   /** How this program was called, for commands in messages. Default: `tollgate`. */
