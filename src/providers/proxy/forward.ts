@@ -16,8 +16,10 @@ export type Forward = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, 
 
 interface ForwardOptions {
   readonly target: HttpTarget;
-  /** The service is a model, whose paths may have a version of their own. Those of others stay below the base. */
-  readonly isModel: boolean;
+  /** Default: paths are below the base. `model`: they may have a version of their own. `agent`: see pathOfAgent. */
+  readonly paths?: 'model' | 'agent';
+  /** The path below the base that the file of an agent names. */
+  readonly rpcPath?: string | null;
   /** Pool of connections to upstreams, shared by all calls. */
   readonly dispatcher: Dispatcher;
   /** Opens a connection for each request that goes out once more. Absent: none does. */
@@ -40,7 +42,15 @@ export interface UpstreamRefusal {
  * Creates a function that forwards calls to an HTTP service. Bodies pass unchanged, with backpressure in both
  * directions. If the call is cancelled, the upstream request is aborted.
  */
-export function createForward({ target, isModel, dispatcher, fresh, failed, refused }: ForwardOptions): Forward {
+export function createForward({
+  target,
+  paths,
+  rpcPath = null,
+  dispatcher,
+  fresh,
+  failed,
+  refused,
+}: ForwardOptions): Forward {
   const url = new URL(target.url);
   const base = url.pathname.replace(/\/$/, '');
 
@@ -48,8 +58,9 @@ export function createForward({ target, isModel, dispatcher, fresh, failed, refu
     const method = headers[':method'] ?? '';
     if (!METHODS.has(method) || leavesBase(rest)) return refuse(stream, 'unknown_service');
     const query = rest.includes('?') ? '' : url.search;
-    const below = rest === '' ? url.pathname : base + rest;
-    const path = `${isModel ? upstreamPath(base, rest) : below}${query}`;
+    const relative = paths === 'agent' && rest !== rpcPath ? pathOfAgent(base, rest) : rest;
+    const below = relative === '' ? url.pathname : base + relative;
+    const path = `${paths === 'model' ? upstreamPath(base, rest) : below}${query}`;
     takeBody(stream, (body) => {
       const sent = {
         origin: url.origin,
@@ -70,6 +81,15 @@ export function createForward({ target, isModel, dispatcher, fresh, failed, refu
     });
   };
 }
+
+/**
+ * The path below the base. The gateway does not know the base, so it calls an agent by the whole path of the address in
+ * its card, which begins with the base.
+ */
+const pathOfAgent = (base: string, rest: string): string =>
+  base !== '' && rest.startsWith(base) && ['/', '?', ''].includes(rest.charAt(base.length))
+    ? rest.slice(base.length)
+    : rest;
 
 /**
  * The methods that a gateway uses. TRACE is excluded because its reply would show the upstream's key to the gateway.

@@ -72,6 +72,8 @@ export interface LoadProviderOptions {
   readonly text?: string;
   /** Models of the file's `[[providers]]`. undefined before these were asked. */
   readonly offered?: readonly OfferedBlock[] | undefined;
+  /** The outcome of asking each of `[[providers]]`, in words. */
+  readonly offers?: readonly string[] | undefined;
   readonly env: Environment;
   /** How this program was called, for commands in messages. Default: `tollgate`. */
   readonly program?: string;
@@ -119,6 +121,7 @@ function readProvider({
   file,
   text = file === null ? '' : readTomlFile(file),
   offered,
+  offers = [],
   env,
 }: LoadProviderOptions): ReadProvider {
   const reading: ConfigReading = { file, lineOf: indexLines(text), env, problems: [] };
@@ -135,7 +138,12 @@ function readProvider({
   const services = readBlocks(table, { commands: true, directory, packages: true }, rules, reading, offered);
   if (table['providers'] !== undefined) {
     if (offered !== undefined && services.length === 0 && reading.problems.length === 0)
-      complain(reading, 'providers', 'offer no model now', 'a provider that answers, and models that have a price');
+      complain(
+        reading,
+        'providers',
+        ['offer no model now', ...offers].join('; '),
+        'a provider that answers, and models that have a price',
+      );
   } else if (!BLOCK_TABLES.some((name) => table[name] !== undefined)) {
     complain(
       reading,

@@ -112,9 +112,9 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
       );
     const forward =
       target.kind === 'sdk'
-        ? createForward({ target: PIPE, isModel: false, dispatcher: workers.open(target), failed, refused })
+        ? createForward({ target: PIPE, dispatcher: workers.open(target), failed, refused })
         : target.kind === 'http'
-          ? createForward({ target, isModel: service.primitive === 'model', dispatcher, fresh, failed, refused })
+          ? createForward({ target, ...pathsOf(service), dispatcher, fresh, failed, refused })
           : tool!.forward;
     const forwardSocket =
       target.kind === 'http' && service.primitive === 'model' && servesRealtime(service.model)
@@ -224,6 +224,14 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
 const targetOf = ({ config: { target } }: Upstream) => target;
 
 /** The pipe to a package has no address and needs no key. */
+function pathsOf(service: ServiceConfig['service']): {
+  readonly paths?: 'model' | 'agent';
+  readonly rpcPath?: string | null;
+} {
+  if (service.primitive === 'model') return { paths: 'model' };
+  return service.primitive === 'agent' ? { paths: 'agent', rpcPath: service.agent.rpcPath } : {};
+}
+
 const PIPE = { kind: 'http', url: 'http://ai-sdk', apiKey: null } as const;
 
 /**

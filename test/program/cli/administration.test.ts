@@ -143,6 +143,10 @@ describe('the commands of the administration', () => {
       code: 0,
       output: expect.stringContaining('The books are right.'),
     });
+    expect(await place.run(['identity'])).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('No gateway runs on this data directory'),
+    });
   });
 
   it('tell what to do when something is wrong', async () => {

@@ -185,6 +185,12 @@ describe('the embedded database', () => {
     });
     expect(other).toMatchObject({ code: 1, output: expect.stringContaining('of a gateway with another identity') });
     expect(readdirSync(join(place.dir, 'other'))).toEqual([]);
+    // A seed that was replaced since is the second one.
+    const since = await place.run(['restore', file(), '--data', join(place.dir, 'since')], {
+      TOLLGATE_IDENTITY_SEED: '22'.repeat(32),
+      TOLLGATE_SECOND_IDENTITY_SEED: IDENTITY_SEED,
+    });
+    expect(since, since.output).toMatchObject({ code: 0, output: expect.stringContaining('The books are right.') });
     const without = await place.run(['restore', file(), '--data', join(place.dir, 'other')]);
     expect(without).toMatchObject({ code: 1, output: expect.stringContaining('has no identity.json') });
 

@@ -184,6 +184,27 @@ it("a provider's proxy sells the models of a provider with a markup", async () =
   }
 });
 
+it('a proxy that has no model to offer says why', async () => {
+  const router = 'router = { url = "http://127.0.0.1:9", api_key = "k" }\n';
+  const port = await findFreePort();
+  await writeFile(
+    join(place.dir, 'away.toml'),
+    `${router}[[providers]]\nuse = "ollama"\napi_base = "http://127.0.0.1:${port}/v1"\npricing = { prompt = 0.1, completion = 0.1 }\n`,
+  );
+  for (const flags of [[], ['--validate']]) {
+    const { code, output } = await place.run(['provide', '--config', 'away.toml', ...flags]);
+    expect([code, output]).toEqual([
+      1,
+      expect.stringMatching(
+        new RegExp(
+          `offer no model now; ollama/…: nothing is offered: 127.0.0.1:${port} could not be asked.* ECONNREFUSED .*:${port}$`,
+          'm',
+        ),
+      ),
+    ]);
+  }
+});
+
 it('names that a proxy may not take are refused before anything is dialled', async () => {
   const router = 'router = { url = "http://127.0.0.1:9", api_key = "k" }\n';
   await writeFile(join(place.dir, 'refused.toml'), `${router}[[providers]]\nuse = "anthropic"\n`);

@@ -140,7 +140,15 @@ describe('tollgate serve', () => {
       TOLLGATE_SIGN_IN_DOMAINS: 'gate.example',
       OTEL_EXPORTER_OTLP_ENDPOINT: 'http://me:password-of-mine@collector:4318',
       OTEL_LOGS_EXPORTER: 'otlp',
+      TOLLGATE_PUBLIC_URL: 'https://gate.example',
+      TOLLGATE_PEOPLE_ISSUER: 'https://login.example/acme',
+      TOLLGATE_PEOPLE_CLIENT_ID: 'tollgate',
+      TOLLGATE_PEOPLE_CLIENT_SECRET: 'secret-of-mine',
     });
+    expect(known.output).toMatch(
+      /^✓ people    sign in at https:\/\/login\.example\/acme, .* https:\/\/gate\.example\/api\/v1\/auth\/people\/callback$/m,
+    );
+    expect(known.output).not.toContain('secret-of-mine');
     expect(known.output).toContain('✓ traces    sent to collector:4318\n');
     expect(known.output).toContain('✓ logs      sent to collector:4318 too\n');
     expect(known.output).not.toContain('password-of-mine');

@@ -68,16 +68,36 @@ test('a tool is a service of its own', () => {
   expect(ask(toolAt('t', 'http://127.0.0.1:9/mcp'), '/tool/t/any/where')).toBe('/any/where');
 });
 
-test.each([
-  [true, '/v1beta/models/m:generateContent'],
-  // An agent below a base address is offered below that address only.
-  [false, '/v1/v1beta/models/m:generateContent'],
-])('the version of a base address is left out for models alone (model: %s)', (isModel, path) => {
+/** The path that a service at a base address is asked for. */
+function pathAt(base: string, rest: string, options: { paths?: 'model' | 'agent'; rpcPath?: string } = {}): string {
   const asked: string[] = [];
-  const dispatcher = { dispatch: (options: { readonly path: string }) => asked.push(options.path) > 0 };
-  const target = { kind: 'http', url: 'http://127.0.0.1:9/v1', apiKey: 'k' } as const;
-  const forward = createForward({ target, isModel, dispatcher: dispatcher as never, failed() {} });
+  const dispatcher = { dispatch: (request: { readonly path: string }) => asked.push(request.path) > 0 };
+  const target = { kind: 'http', url: `http://127.0.0.1:9${base}`, apiKey: 'k' } as const;
+  const forward = createForward({ target, ...options, dispatcher: dispatcher as never, failed() {} });
   const stream = { endAfterHeaders: true, on() {}, once() {}, off() {} };
-  forward(stream as never, { ':method': 'POST' }, '/v1beta/models/m:generateContent');
-  expect(asked).toEqual([path]);
+  forward(stream as never, { ':method': 'POST' }, rest);
+  return asked.join();
+}
+
+test('the version of a base address is left out for models alone', () => {
+  const path = '/v1beta/models/m:generateContent';
+  expect(pathAt('/v1', path, { paths: 'model' })).toBe(path);
+  expect(pathAt('/v1', path)).toBe(`/v1${path}`);
+  expect(pathAt('/v1', path, { paths: 'agent' })).toBe(`/v1${path}`);
 });
+
+// Its card has the whole address, of which the gateway, which does not know the base, takes the path.
+test.each([
+  ['', '/agents/planner'],
+  ['/agents/planner', '/agents/planner'],
+  ['/agents/planner/', '/agents/planner/'],
+  ['/agents/planner?a=1', '/agents/planner?a=1'],
+  ['/agents/planner/v1/message:send', '/agents/planner/v1/message:send'],
+  ['/agents/planners', '/agents/planner/agents/planners'],
+  ['/.well-known/agent-card.json', '/agents/planner/.well-known/agent-card.json'],
+])('an agent below a base address is asked below that address only, and once ("%s")', (rest, path) =>
+  expect(pathAt('/agents/planner', rest, { paths: 'agent' })).toBe(path),
+);
+
+test('the path of an agent that the file names is below its base address', () =>
+  expect(pathAt('/a2a', '/a2a', { paths: 'agent', rpcPath: '/a2a' })).toBe('/a2a/a2a'));

@@ -204,7 +204,7 @@ describe('a tool', () => {
       json(response, { ...message, result: { tools: [{ name: 'one' }, broken, { title: 'x' }] } });
     });
     expect(await details(toolAt('t', `${url}/mcp`))).toEqual([
-      '✓ 1 tools; left out, because clients cannot read them: old (inputSchema.type must be "object"), one without a name (name must be a string of 1 to 256 characters)',
+      '✓ 1 tool; left out, because clients cannot read them: old (inputSchema.type must be "object"), one without a name (name must be a string of 1 to 256 characters)',
     ]);
   });
 

@@ -25,10 +25,10 @@ const SAME: readonly (readonly string[])[] = [
   ],
   ['picture', 'image', 'photo', 'drawing', 'draw', 'paint', 'art'],
   ['vision', 'picture', 'image'],
-  ['gdpr', 'privacy', 'stored', 'delete'],
+  ['gdpr', 'privacy', 'stored', 'delete', 'forget', 'erase', 'pii'],
   ['login', 'sign'],
   ['only', 'restrict', 'limit'],
-  ['sso', 'oidc', 'single', 'people', 'saml', 'okta'],
+  ['sso', 'oidc', 'single', 'people', 'saml', 'okta', 'azure', 'entra', 'ad', 'keycloak'],
   ['docker', 'container', 'compose'],
   ['k8s', 'kubernetes', 'helm', 'chart'],
   ['balancing', 'balance', 'providers', 'proxy'],
@@ -37,6 +37,7 @@ const SAME: readonly (readonly string[])[] = [
   ['refund', 'credit', 'debit', 'correct', 'back'],
   ['block', 'ban', 'freeze', 'refuse'],
   ['rotate', 'replace', 'renew'],
+  ['leaked', 'stolen', 'lost', 'compromised'],
   ['raise', 'increase'],
   ['customer', 'account', 'user'],
   ['receipt', 'proof'],
@@ -50,6 +51,8 @@ const SAME: readonly (readonly string[])[] = [
   ['embedding', 'vector', 'semantic'],
   ['rerank', 'sort'],
   ['llm', 'chat', 'text', 'gpt'],
+  ['chatgpt', 'openai'],
+  ['url', 'address', 'endpoint'],
   ['think', 'reason'],
   ['document', 'file', 'pdf', 'upload'],
   ['mcp', 'tool', 'function', 'plugin'],
@@ -61,6 +64,8 @@ const SAME: readonly (readonly string[])[] = [
   ['stop', 'cancel', 'abort', 'end'],
   ['setting', 'option', 'configuration', 'config'],
   ['install', 'setup', 'deploy', 'start'],
+  ['migrate', 'migration', 'move', 'switch'],
+  ['week', 'weekly'],
   ['invite', 'add', 'member'],
   ['colleague', 'member', 'team', 'employee', 'people'],
   ['sell', 'provide', 'provider', 'offer', 'seller'],
@@ -70,6 +75,7 @@ const SAME: readonly (readonly string[])[] = [
   ['make', 'generate', 'create'],
   ['rollback', 'downgrade', 'roll'],
   ['down', 'away', 'unavailable'],
+  ['autoscaling', 'scaling', 'scale', 'replica', 'several'],
   ['give', 'refund'],
   ['human', 'approve', 'approval', 'confirmation', 'person'],
   ['liveness', 'readiness', 'probe', 'health', 'healthy'],
@@ -105,8 +111,18 @@ const OTHERS: ReadonlyMap<string, readonly string[]> = (() => {
   return new Map([...others].map(([one, all]) => [one, [...all].filter((other) => other !== one)]));
 })();
 
-/** The stems of words with the same meaning. */
-export const synonymsOf = (root: string): readonly string[] => OTHERS.get(root) ?? [];
+const LETTER_FROM = 6;
+
+/** The words of the list above by what they are without one of their letters. */
+const WITH_A_LETTER: ReadonlyMap<string, string> = new Map(
+  [...OTHERS.keys()]
+    .filter((word) => word.length >= LETTER_FROM)
+    .flatMap((word) => Array.from(word, (_, at) => [word.slice(0, at) + word.slice(at + 1), word] as const)),
+);
+
+/** The stems of words with the same meaning, also of a word in which one letter is missing. */
+export const synonymsOf = (root: string): readonly string[] =>
+  OTHERS.get(root) ?? OTHERS.get(WITH_A_LETTER.get(root) ?? '') ?? [];
 
 /** The end of `team's`. */
 const POSSESSIVE = /['’]s(?!\p{L})/gu;

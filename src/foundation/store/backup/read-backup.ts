@@ -22,7 +22,10 @@ import {
 /** The folder in the data directory in which a backup is unpacked and audited before its files are moved into place. */
 const RESTORING = 'restoring';
 
-type RestorePlace = Omit<BackupPlace, 'media'>;
+type RestorePlace = Omit<BackupPlace, 'media'> & {
+  /** The identity of a seed of before, if it is accepted too. */
+  readonly secondIdentity?: string | null;
+};
 
 /** A restored backup. The files of an embedded database are moved into place only by `finish`. */
 interface Restored {
@@ -131,7 +134,7 @@ function refuseFiles(dataDir: string): void {
 }
 
 async function refuseOther(
-  { databaseUrl, dataDir, identity, filesOnly = false }: RestorePlace,
+  { databaseUrl, dataDir, identity, secondIdentity, filesOnly = false }: RestorePlace,
   manifest: Manifest,
   file: string,
 ): Promise<void> {
@@ -152,9 +155,9 @@ async function refuseOther(
     throw new BackupError(
       `${dataDir} has files of images and videos of another gateway than ${file}. Name another data directory (--data)`,
     );
-  if (identity !== null && manifest.identity !== null && identity !== manifest.identity)
+  if (identity !== null && manifest.identity !== null && ![identity, secondIdentity].includes(manifest.identity))
     throw new BackupError(
-      `${file} is of a gateway with another identity than server.identity_seed (TOLLGATE_IDENTITY_SEED) gives.\nUse the seed of that gateway: its receipts and stored secrets belong to it.`,
+      `${file} is of a gateway with another identity than server.identity_seed (TOLLGATE_IDENTITY_SEED) gives.\nUse the seed of that gateway: its receipts and stored secrets belong to it. If you have replaced it since, set it as TOLLGATE_SECOND_IDENTITY_SEED beside the present one.`,
     );
   const hasIdentity = manifest.files.some(({ name }) => name === KEPT_FILES[0]);
   // Without the identity file, the first start would create a new identity.

@@ -87,6 +87,10 @@ async function openAdmin(flags: AdminFlags, options: { readonly create?: boolean
   return {
     async request(method, path, body) {
       const { status, text } = await administration.request(method, path, body);
+      if (status === 404 && text.includes('"No such endpoint: '))
+        throw new CliError(
+          `No gateway runs on this data directory, and only a gateway that runs can answer this.\nStart it, or name its data directory with --data, or its address with --url.`,
+        );
       return readAnswer(status, text, 'The database', path);
     },
     async download(path, out) {

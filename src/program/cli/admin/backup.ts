@@ -145,7 +145,10 @@ async function restore(file: string, { check = false, filesOnly = false, ...flag
     throw new CliError(`The gateway at ${running.base} runs on it. A backup is restored into an empty place.`);
   if (!filesOnly) say(words);
   const identity = config.identitySeed === null ? null : await identityIdOf(config);
-  const { manifest, dataDir, finish } = await restoreBackup({ ...placeOf(config), identity, filesOnly }, file);
+  const { secondIdentitySeed: second } = config;
+  const secondIdentity = second === null ? null : await identityIdOf({ ...config, identitySeed: second });
+  const place = { ...placeOf(config), identity, secondIdentity, filesOnly };
+  const { manifest, dataDir, finish } = await restoreBackup(place, file);
   if (filesOnly)
     return tell(flags, { file, ...manifest }, () => {
       const lines = facts([...momentOf(manifest), ...mediaOf(manifest)], paint, '  ');

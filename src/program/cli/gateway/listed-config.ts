@@ -20,8 +20,15 @@ export interface ListedConfig<C> {
 }
 
 interface ListedOptions<C> {
-  /** Reads a text. `offered`: the models of its providers; undefined before they were asked. */
-  readonly load: (text: string, offered: readonly OfferedBlock[] | undefined) => C | Promise<C>;
+  /**
+   * Reads a text. `offered`: the models of its providers; undefined before they were asked. `offers`: what became of
+   * each provider, in words.
+   */
+  readonly load: (
+    text: string,
+    offered: readonly OfferedBlock[] | undefined,
+    offers?: readonly string[],
+  ) => C | Promise<C>;
   readonly providersOf: (config: C) => readonly ListedProvider[];
   readonly readText: () => string;
   /** Whether providers are asked. Otherwise the list of prices has the names. Default true. */
@@ -52,7 +59,7 @@ export function createListedConfig<C>({
     async read(newText = readText()) {
       const plain = await load(newText, undefined);
       const next = await offersOf(plain);
-      const config = next.length === 0 ? plain : await load(newText, blocksOf(next));
+      const config = next.length === 0 ? plain : await load(newText, blocksOf(next), offersInWords(next));
       [text, offers] = [newText, next];
       return config;
     },
@@ -75,7 +82,8 @@ export function offersInWords(offers: readonly ProviderOffers[]): readonly strin
   return offers.map(({ provider, names, problem, offered, withheld }) => {
     const count = `${offered.length} ${offered.length === 1 ? 'model' : 'models'}`;
     const rest = withheld.length === 0 ? '' : `, ${withheld.length} not: tollgate models says why`;
-    if (names === 'none') return `${provider.prefix}/…: nothing is offered: ${problem}`;
+    if (names === 'none' || (problem !== null && offered.length === 0))
+      return `${provider.prefix}/…: nothing is offered: ${problem}`;
     if (problem === null) return `${provider.prefix}/…: ${count} offered${rest}`;
     const subject =
       names === 'prices' ? 'the models of the list of prices are' : 'the models that it listed before are';

@@ -82,6 +82,7 @@ function summarise(config: Config, file: string | null, paint: Paint): readonly 
         ]),
     `${tick} database  ${config.databaseUrl === null ? `embedded, in ${config.dataDir}` : `PostgreSQL at ${hostOf(config.databaseUrl)}`}`,
     ...(config.signIn.domains.length > 0 ? [`${tick} wallets   sign in for ${config.signIn.domains.join(', ')}`] : []),
+    ...peopleLines(config, tick),
     `${tick} counters  ${config.redisUrl === null ? 'in the process' : `Redis at ${hostOf(config.redisUrl)}`}`,
     `${tick} traces    ${config.otlpEndpoint === null ? 'off' : `sent to ${hostOf(config.otlpEndpoint)}`}`,
     ...(config.logsExporter === 'otlp' && config.otlpEndpoint !== null
@@ -103,6 +104,14 @@ function summarise(config: Config, file: string | null, paint: Paint): readonly 
       `${warn} no [[models]]: there is nothing to call${admitsProviders(config) ? ' until a provider dials in' : ''}`,
     );
   return lines;
+}
+
+/** A line about the sign-in of people, with the address that their provider has to know. */
+function peopleLines({ people, publicUrl }: Config, tick: string): readonly string[] {
+  if (people.issuer === null) return [];
+  return [
+    `${tick} people    sign in at ${people.issuer}, which needs the redirect address ${publicUrl}/api/v1/auth/people/callback`,
+  ];
 }
 
 /** Lines about the providers that may connect, and the names that they may use. */

@@ -27,7 +27,7 @@ export async function runProvider(flags: ProvideFlags): Promise<void> {
   if (flags.validate) return validate(file, flags.probe);
 
   const listed = createListedConfig({
-    load: (text, offered) => loadProvider({ file, text, offered, env, program: OWN_NAME }),
+    load: (text, offered, offers) => loadProvider({ file, text, offered, offers, env, program: OWN_NAME }),
     providersOf: ({ config }) => config.providers,
     readText: () => readTomlFile(file),
   });
@@ -81,7 +81,8 @@ async function validate(file: string, probe: boolean): Promise<void> {
   let loaded: { readonly config: ProviderConfig; readonly wallet: Wallet | null };
   try {
     loaded = await createListedConfig({
-      load: (text, offered) => loadProvider({ file, text, offered, env: process.env, program: OWN_NAME }),
+      load: (text, offered, offers) =>
+        loadProvider({ file, text, offered, offers, env: process.env, program: OWN_NAME }),
       providersOf: ({ config }) => config.providers,
       readText: () => readTomlFile(file),
       ask: probe,

@@ -40,7 +40,8 @@ export function toolCheck(service: ToolService, target: HttpTarget | CommandTarg
       const faults = tools.map(faultOf);
       const broken = faults.filter((fault) => fault !== null);
       const readable = new Set(tools.filter((_, nth) => faults[nth] === null).map(nameOf));
-      const listed = `${readable.size}${nextCursor === undefined ? '' : ' and more'} tools`;
+      const isOne = readable.size === 1 && nextCursor === undefined;
+      const listed = `${readable.size}${nextCursor === undefined ? '' : ' and more'} ${isOne ? 'tool' : 'tools'}`;
       return broken.length === 0 ? listed : `${listed}; left out, because clients cannot read them: ${toldOf(broken)}`;
     },
   };

@@ -1,1 +1,0 @@
-import{i as e}from"./ranking-o7ufRSC4.js";import{t}from"./guide-Z_Vaatv5.js";export{t as createGuideSearch,e as wordsOfQuestion};
