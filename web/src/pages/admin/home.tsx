@@ -210,24 +210,32 @@ function Volume({ overview: { by_time: times, range } }: { readonly overview: Ov
   );
 }
 
-const MONEY = [
-  ['deposits_micro_usdc', 'Deposits of accounts', 'They can spend it.'],
+type Money = readonly [member: keyof Overview['money'], name: string, note: string, page?: string];
+
+const MONEY: readonly Money[] = [
+  ['deposits_micro_usdc', 'Deposits of accounts', 'They can spend it.', '/admin?tab=accounts'],
   ['locked_micro_usdc', 'Locked', 'By calls that run.'],
-  ['owed_to_providers_micro_usdc', 'Owed to providers', 'Earned, and not paid out.'],
+  ['owed_to_providers_micro_usdc', 'Owed to providers', 'Earned, and not paid out.', '/admin?tab=providers'],
   ['operator_micro_usdc', 'Yours', 'Fees, and what your own services earned.'],
   ['suspense_micro_usdc', 'Of nobody yet', 'Deposits from unknown wallets.'],
   ['grants_micro_usdc', 'Credit that you granted', 'Less what you took back, paid out or put on chains.'],
-] as const;
+];
 
 function MoneyAtRest({ money }: { readonly money: Overview['money'] }): ReactNode {
   const shown = MONEY.filter(([name]) => name !== 'suspense_micro_usdc' || money[name] !== 0);
   return (
     <Card title="Money at rest">
       <dl className="grid gap-y-3">
-        {shown.map(([member, name, note]) => (
+        {shown.map(([member, name, note, page]) => (
           <div key={member} className="flex items-baseline justify-between gap-4">
             <dt>
-              {name}
+              {page === undefined ? (
+                name
+              ) : (
+                <Link href={page} className="hover:underline">
+                  {name}
+                </Link>
+              )}
               <span className="block text-sm text-soft">{note}</span>
             </dt>
             <dd className="font-medium">
