@@ -117,7 +117,17 @@ export function AccountPeople({ id }: { readonly id: string }): ReactNode {
               columns={columns}
               rows={rows}
               rowKey={({ hash }) => hash}
-              empty={<Empty title="No key" text="Its owner has made none, or signs in with a wallet." />}
+              empty={
+                <Empty
+                  title="No key"
+                  text={
+                    <>
+                      Its owner has made none, or signs in with a wallet. <code>tollgate key create {id}</code> makes
+                      one.
+                    </>
+                  }
+                />
+              }
             />
           )}
         </QueryView>

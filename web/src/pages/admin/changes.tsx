@@ -90,9 +90,9 @@ const PAGES: Readonly<Record<string, (id: string) => string>> = {
 
 function Subject({ request, id }: { readonly request: string; readonly id: string }): ReactNode {
   const page = PAGES[/^[A-Z]+ (\w+)/.exec(request)?.[1] ?? ''];
-  if (page === undefined) return <span className="break-all">{id}</span>;
+  if (page === undefined) return <span className="wrap-anywhere">{id}</span>;
   return (
-    <Link href={page(id)} className="break-all hover:underline">
+    <Link href={page(id)} className="wrap-anywhere hover:underline">
       {id}
     </Link>
   );
@@ -114,6 +114,8 @@ function Words({ of: { method, path } }: { readonly of: Change }): ReactNode {
   return <span className="font-mono text-sm break-all">{unescaped(request)}</span>;
 }
 
+const actorOf = ({ actor, label }: Change): string => label ?? (actor === 'root' ? 'the admin key' : actor);
+
 const COLUMNS: readonly Column<Change>[] = [
   {
     id: 'change',
@@ -124,6 +126,7 @@ const COLUMNS: readonly Column<Change>[] = [
         {row.body !== null && row.body !== '' && row.body !== '{}' && (
           <span className="mt-0.5 block text-sm wrap-anywhere text-soft">{membersOf(row.body)}</span>
         )}
+        <span className="mt-0.5 block text-sm wrap-anywhere text-soft sm:hidden">by {actorOf(row)}</span>
       </>
     ),
   },
@@ -131,10 +134,10 @@ const COLUMNS: readonly Column<Change>[] = [
     id: 'actor',
     head: 'By',
     from: 'sm',
-    cell: ({ actor, label, address }) => (
+    cell: (row) => (
       <>
-        <span className="block min-w-28 wrap-anywhere">{label ?? (actor === 'root' ? 'the admin key' : actor)}</span>
-        <span className="block text-xs text-soft">{address}</span>
+        <span className="block min-w-28 wrap-anywhere">{actorOf(row)}</span>
+        <span className="block text-xs text-soft">{row.address}</span>
       </>
     ),
   },

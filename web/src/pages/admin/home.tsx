@@ -68,6 +68,14 @@ function Found({ overview }: { readonly overview: Overview }): ReactNode {
         rows={overview.customers}
         rowKey={({ account }) => account}
         empty="No account called in this range."
+        advice={
+          <>
+            A customer needs an account with money, and a key:{' '}
+            <a href="/docs/guide/run/first-account" className="link">
+              the first account
+            </a>
+          </>
+        }
       />
       <div className="grid gap-5 lg:grid-cols-2">
         <Top
@@ -76,6 +84,11 @@ function Found({ overview }: { readonly overview: Overview }): ReactNode {
           rows={overview.services}
           rowKey={({ primitive, service }) => `${primitive}/${service}`}
           empty="Nothing was called in this range."
+          advice={
+            <Link href="/admin?tab=services" className="link">
+              What is on sale
+            </Link>
+          }
         />
         <Top
           title="Providers"
@@ -83,6 +96,11 @@ function Found({ overview }: { readonly overview: Overview }): ReactNode {
           rows={overview.providers}
           rowKey={({ provider }) => provider}
           empty="Nobody served in this range."
+          advice={
+            <Link href="/admin?tab=providers" className="link">
+              Who may serve
+            </Link>
+          }
         />
       </div>
       <Card title="Gateways" flush>
@@ -254,16 +272,25 @@ function Top<Row>({
   rows,
   rowKey,
   empty,
+  advice,
 }: {
   readonly title: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly rowKey: (row: Row) => string;
   readonly empty: string;
+  /** What to do if there is no row. */
+  readonly advice: ReactNode;
 }): ReactNode {
   return (
     <Card title={title} flush>
-      <Table caption={title} columns={columns} rows={rows} rowKey={rowKey} empty={<Empty title={empty} />} />
+      <Table
+        caption={title}
+        columns={columns}
+        rows={rows}
+        rowKey={rowKey}
+        empty={<Empty title={empty} text={advice} />}
+      />
     </Card>
   );
 }
