@@ -37,7 +37,8 @@ export const NAV_MENU = `<details class="menu"><summary aria-label="Menu"><svg a
 
 /**
  * Runs before the first paint. Applies the theme that the visitor chose on the web pages, and marks the page if they
- * are signed in there (`web/src/api/session.ts`, `web/src/api/operator.ts`). On the front page Ctrl-K opens the search of the web pages.
+ * are signed in there (`web/src/api/session.ts`, `web/src/api/operator.ts`). On the front page Ctrl-K opens the search
+ * of the web pages.
  */
 export const FIRST_SCRIPT =
   'const page = document.documentElement.dataset;' +

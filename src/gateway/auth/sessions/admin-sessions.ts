@@ -57,7 +57,7 @@ interface AdminSessionsOptions extends LookupDeps {
   readonly now: () => number;
 }
 
-/** Begins the `keyHash` of a session whose key has roles. The SHA-256 follows, which the table of these keys has, too. */
+/** Begins the `keyHash` of a session whose key has roles. The SHA-256 of the key follows. */
 const WITH_ROLES = 'roles:';
 
 export function createAdminSessions(options: AdminSessionsOptions): AdminSessions {

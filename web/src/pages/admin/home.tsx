@@ -279,7 +279,7 @@ function Top<Row>({
   readonly rows: readonly Row[];
   readonly rowKey: (row: Row) => string;
   readonly empty: string;
-  /** What to do if there is no row. */
+  /** Says how a row comes to be; shown if there is none. */
   readonly advice: ReactNode;
 }): ReactNode {
   return (
