@@ -279,7 +279,7 @@ function Top<Row>({
   readonly rows: readonly Row[];
   readonly rowKey: (row: Row) => string;
   readonly empty: string;
-  /** Says how a row comes to be; shown if there is none. */
+  /** Says how a row comes to be. An empty table shows it. */
   readonly advice: ReactNode;
 }): ReactNode {
   return (
