@@ -3,7 +3,7 @@
  * this table. A module is a folder of its floor; one with the floor's own name is all of the floor that is in no other.
  */
 export const FLOORS: Readonly<Record<string, readonly string[]>> = {
-  foundation: ['version', 'errors', 'maps', 'security', 'store', 'wire'],
+  foundation: ['version', 'errors', 'maps', 'security', 'wire', 'store'],
   billing: ['billing', 'chains', 'analytics'],
   server: ['config', 'accounts', 'limits', 'http', 'catalog', 'payments'],
   gateway: ['call', 'json-rpc', 'bridge', 'auth', 'network', 'authorization', 'files', 'tasks', 'webhooks'],

@@ -90,8 +90,8 @@ export const MODULES: Readonly<Record<string, Module>> = {
   maps: { modules: [], packages: [] },
   security: { modules: [], packages: [] },
   // In the database's thread it starts what brings the ledger's tables up to the log.
-  store: { modules: ['version'], packages: ['pg', 'ioredis'], starts: ['billing'] },
   wire: { modules: ['errors', 'security'], packages: ['undici'] },
+  store: { modules: ['version', 'wire/places'], packages: ['pg', 'ioredis'], starts: ['billing'] },
   billing: { modules: ['store', 'maps'], packages: [] },
   chains: {
     modules: ['store', 'wire', 'billing'],

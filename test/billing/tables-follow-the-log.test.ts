@@ -64,7 +64,7 @@ test('whoever asks for a table of the ledger sees all that is in the log', async
   await credit('two');
   expect(await database.batch([{ statement: ONE }, { statement: COUNT }])).toEqual([[{ count: 1n }], [{ count: 2n }]]);
   await credit('three');
-  expect(await database.snapshot((query) => query(COUNT))).toEqual([{ count: 3n }]);
+  expect(await database.snapshot(null, (query) => query(COUNT))).toEqual([{ count: 3n }]);
   await credit('four');
   expect(await ledger.balance('escrow:a')).toEqual({ available: 4n, locked: 0n });
   expect((await billing.audit(database)).checks.filter(({ ok }) => !ok)).toEqual([]);

@@ -47,7 +47,7 @@ export function createKnownAccounts({ database, now, everyMs, onError }: KnownAc
     },
     async turn() {
       const at = now();
-      const accounts = await database.snapshot(async (query) => {
+      const accounts = await database.snapshot(null, async (query) => {
         const { accountsAt } = await findState(query);
         return query(SQL.newAccounts, [accountsAt - OVERLAP_MS]);
       });

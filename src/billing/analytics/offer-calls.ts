@@ -58,10 +58,11 @@ const PAGE = 250;
  */
 export function sumOfferCalls(
   database: Pick<Database, 'snapshot'>,
+  party: string,
   { first, last }: DayRange,
   costOf: CostFinder,
 ): Promise<readonly OfferCalls[]> {
-  return database.snapshot(async (query) => {
+  return database.snapshot(party, async (query) => {
     const sums = new Map<string, OfferCalls>();
     const sumsOf = (day: number, provider: string, service: string): OfferCalls => {
       const key = `${day} ${provider} ${service}`;

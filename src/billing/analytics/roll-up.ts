@@ -185,7 +185,7 @@ async function rollUpPart(
   { now, costs }: { readonly now: () => number; readonly costs: () => readonly OfferCost[] },
 ): Promise<boolean> {
   const context = { hoursFrom: firstHour(now()), costs: costs() };
-  const { state, cursors, part } = await database.snapshot(async (query, program) => {
+  const { state, cursors, part } = await database.snapshot(null, async (query, program) => {
     const places = await findCursors(query);
     const read = await readPart(query, program, { places, most: callsMax, ...context });
     return { state: await findState(query), cursors: places, part: read };

@@ -139,7 +139,7 @@ const planOptions = ({ endsAt, now, recentDays, isCounted }: ArchiveOptions) => 
 
 function planned(options: ArchiveOptions): Promise<ArchiveRun> {
   options.onProgress?.({ phase: 'finding', done: 0, total: 1 });
-  return options.database.snapshot(async (query, program) => {
+  return options.database.snapshot(null, async (query, program) => {
     const plan = await planArchive(query, program, planOptions(options));
     return { state: 'planned', ...placeOf(options, plan), archive: null };
   });
@@ -158,7 +158,7 @@ async function write(options: ArchiveOptions): Promise<ArchiveRun & { readonly a
   const pace = paceOf(options);
   onProgress?.({ phase: 'finding', done: 0, total: 1 });
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const { plan, written } = await database.snapshot(async (query, program) => {
+  const { plan, written } = await database.snapshot(null, async (query, program) => {
     const plan = await planArchive(query, program, planOptions(options));
     const total = groupsOf(plan);
     let done = 0;

@@ -183,6 +183,7 @@ const QUERIES: readonly {
 export function audit(database: Database, options: AuditOptions = {}): Promise<AuditReport> {
   const { also } = options;
   return database.snapshot(
+    null,
     async (query, program) => {
       const checks: AuditCheck[] = [];
       // Loaded here, because a start of a gateway makes no audit.

@@ -1,4 +1,8 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { GatewayError } from '#errors';
 import type { MicroUsd } from '#billing/amounts';
+import { Shares } from '#wire';
 
 /** A cell of a table. null is an empty cell. */
 export type Cell = string | number | null;
@@ -26,6 +30,29 @@ export const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 
 /** The `content-disposition` header that makes browsers save a file under this name. */
 export const savedAs = (name: string): string => `attachment; filename="${name}"`;
+
+/** Files that are downloaded at the same time, by account. Each reads a page of calls at a time. */
+const DOWNLOADS = new Shares(64, 4);
+
+/**
+ * Sends a file whose lines are read while the client downloads it. `party`: the account that requested it. Throws
+ * GatewayError `rate_limit_exceeded` if it downloads too many files.
+ */
+export function sendCsv(
+  { method }: Pick<FastifyRequest, 'method'>,
+  reply: Pick<FastifyReply, 'header' | 'type' | 'send'>,
+  { party, name, lines }: { readonly party: string; readonly name: string; readonly lines: AsyncIterable<string> },
+) {
+  if (!DOWNLOADS.mayTake(party))
+    throw new GatewayError('rate_limit_exceeded', 'Too many files are being downloaded at once. Retry later', {
+      retryAfterS: 2,
+    });
+  // For HEAD the server would read the whole stream and discard it.
+  const file = Readable.from(method === 'HEAD' ? [] : lines, { objectMode: false });
+  DOWNLOADS.take(party);
+  file.once('close', () => DOWNLOADS.leave(party));
+  return reply.header('content-disposition', savedAs(name)).type(CSV_TYPE).send(file);
+}
 
 export const formatSchema = {
   type: 'string',

@@ -32,8 +32,12 @@ export interface Database {
    * Reads a snapshot: every query of `run` sees the same state, and writers are not blocked. `program` runs code next
    * to the data of the snapshot; null on PostgreSQL. The statements of `temporary` create tables and views that end
    * with the snapshot. Only these tables can be written.
+   *
+   * `party`: who requested it, such as an account. A few snapshots are read at once, parties take turns, and one that
+   * has too many is refused (`CROWDED`). null for the work of the gateway itself, which does not wait for others.
    */
   snapshot<T>(
+    party: string | null,
     run: (query: Query, program: RunProgram | null) => Promise<T>,
     temporary?: readonly Statement[],
   ): Promise<T>;
@@ -69,6 +73,8 @@ export class DatabaseError extends Error {
 
 /** See `DatabaseError.busy`. */
 export const BUSY = 'busy';
+/** The code of a snapshot that was not begun, because its party has too many under way. */
+export const CROWDED = 'crowded';
 
 /** SQLite's extended result codes of violated constraints, with the codes that both engines share. */
 const CONSTRAINTS: Readonly<Record<number, string>> = {

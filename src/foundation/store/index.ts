@@ -1,5 +1,6 @@
 export {
   BUSY,
+  CROWDED,
   type Database,
   DatabaseError,
   type Query,

@@ -15,6 +15,7 @@ import { hasLog, LOG_FOLDER, removeBefore } from './log/segments.ts';
 import { followsLog, shareProgress } from './log/shared-progress.ts';
 import { loadMigrations } from './migrations.ts';
 import { deniedTo, giveToOwner, makeFolder } from './owner.ts';
+import { createSnapshotPlaces } from './snapshot-places.ts';
 import { connect } from './sqlite-thread.ts';
 import type { OpenRefusal, DatabaseWork } from './sqlite-worker.ts';
 
@@ -116,7 +117,8 @@ async function openSqlite(dataDir: string, { withoutLog = false } = {}): Promise
   const snapshots = new Set<Promise<unknown>>();
   const log = openLedgerLog(writer.log!, progress, { follow, wake });
 
-  const read: Database['snapshot'] = async (run, temporary = []) => {
+  const inSnapshotPlace = createSnapshotPlaces();
+  const read = async <T>(run: (query: Query, program: RunProgram) => Promise<T>, temporary: readonly Statement[]) => {
     await performBehindLog({ kind: 'follow' });
     // A separate connection. SQLite's readers see the state at their first read. They do not wait for the writer and do
     // not block it.
@@ -145,8 +147,8 @@ async function openSqlite(dataDir: string, { withoutLog = false } = {}): Promise
       return perform({ kind: 'batch', steps }) as Promise<readonly (readonly Row[])[]>;
     },
     program: (module, args) => performBehindLog({ kind: 'program', module, args }),
-    snapshot(run, temporary = []) {
-      const result = read(run, temporary);
+    snapshot(party, run, temporary = []) {
+      const result = inSnapshotPlace(party, () => read(run, temporary));
       const ended: Promise<unknown> = result.then(
         () => snapshots.delete(ended),
         () => snapshots.delete(ended),

@@ -17,6 +17,7 @@ import {
   MIGRATIONS_TABLE,
   missingMigrations,
 } from './migrations.ts';
+import { createSnapshotPlaces } from './snapshot-places.ts';
 import { VERSION } from '../version.ts';
 
 export interface PostgresDatabase extends Database {
@@ -158,6 +159,7 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
     });
   }
 
+  const inSnapshotPlace = createSnapshotPlaces();
   let closing: Promise<void> | undefined;
   return {
     engine: 'postgres',
@@ -168,18 +170,20 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
         for (const step of steps) results.push(await perform(client, step));
         return results;
       }),
-    snapshot: (run, temporary = []) =>
-      transaction(
-        'BEGIN ISOLATION LEVEL REPEATABLE READ',
-        async (client) => {
-          const query: Query = (statement, params = []) =>
-            perform(client, { statement, params }, { query_timeout: LONG_MS });
-          for (const statement of temporary) await query(statement);
-          await client.query('SET TRANSACTION READ ONLY');
-          return run(query, null);
-        },
-        // The rollback also drops the temporary tables.
-        'ROLLBACK',
+    snapshot: (party, run, temporary = []) =>
+      inSnapshotPlace(party, () =>
+        transaction(
+          'BEGIN ISOLATION LEVEL REPEATABLE READ',
+          async (client) => {
+            const query: Query = (statement, params = []) =>
+              perform(client, { statement, params }, { query_timeout: LONG_MS });
+            for (const statement of temporary) await query(statement);
+            await client.query('SET TRANSACTION READ ONLY');
+            return run(query, null);
+          },
+          // The rollback also drops the temporary tables.
+          'ROLLBACK',
+        ),
       ),
     session: (setup) =>
       openSession({ connectionString: url, connectionTimeoutMillis: CONNECT_MS, keepAlive: true, types: TYPES }, setup),

@@ -59,10 +59,9 @@ export {
   piecesOfText,
   wholePiece,
 } from './reply/large-strings.ts';
-export { type JobPlace, Places } from './places.ts';
+export { type JobPlace, Places, Shares } from './places.ts';
 export { retryAfterOf } from './retry-after.ts';
 export { createPace, OWN_TURN_BYTES, ownTurn } from './long-work.ts';
 export { createReplyBytes } from './reply/reply-bytes.ts';
 export { UpstreamFailure, toFailure, tooLarge } from './reply/upstream-failure.ts';
-export { Shares } from './shares.ts';
 export { after, isPromise, orElse, NEVER_ABORTED, Timers } from './async.ts';

@@ -1,6 +1,8 @@
 import { getOrInsert } from './collections.ts';
 import { Shares } from './shares.ts';
 
+export { Shares };
+
 interface PlacesOptions {
   readonly total: number;
   readonly perShare: number;

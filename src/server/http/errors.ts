@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyRequest } from 'fastify';
-import { DatabaseError } from '#store';
+import { CROWDED, DatabaseError } from '#store';
 import { GatewayError } from '#errors';
 import { printable } from '#security';
 import { isExactNumber } from '#wire';
@@ -30,6 +30,7 @@ const FULL =
 
 const FULL_RETRY_S = 30;
 const BUSY_RETRY_S = 3;
+const CROWDED_RETRY_S = 2;
 
 /**
  * Converts any thrown value to a GatewayError. An unknown error becomes `internal` and reveals nothing. `bodyTypes`:
@@ -38,6 +39,11 @@ const BUSY_RETRY_S = 3;
 export function toGatewayError(error: unknown, bodyTypes: readonly string[] = [JSON_TYPE]): GatewayError {
   if (error instanceof GatewayError) return error;
   if (isFull(error)) return new GatewayError('service_unavailable', FULL, { retryAfterS: FULL_RETRY_S, cause: error });
+  if (error instanceof DatabaseError && error.code === CROWDED)
+    return new GatewayError('rate_limit_exceeded', `${error.message}. Retry later`, {
+      retryAfterS: CROWDED_RETRY_S,
+      cause: error,
+    });
   if (isBusy(error)) return new GatewayError('service_unavailable', BUSY, { retryAfterS: BUSY_RETRY_S, cause: error });
   if (error instanceof LedgerUnavailable || (error instanceof DatabaseError && error.unavailable)) {
     return new GatewayError(

@@ -60,7 +60,7 @@ describe.each(ENGINES)('on %s', (name) => {
   }
 
   const sums = (first = DAY, last = DAY) =>
-    sumOfferCalls(engine.database, { first, last }, (provider) =>
+    sumOfferCalls(engine.database, 'tollgate:operator', { first, last }, (provider) =>
       provider === 'Vendor'
         ? {
             rates: { prompt: 2_000_000n, completion: 4_000_000n, input_cache_read: 1_000_000n },

@@ -144,7 +144,7 @@ test('files of the log are removed when nobody reads them any more', async () =>
   const { promise, resolve: endSnapshot } = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
   const snapshot = database
-    .snapshot(async () => {
+    .snapshot(null, async () => {
       begun.resolve();
       await promise;
     })
@@ -152,7 +152,7 @@ test('files of the log are removed when nobody reads them any more', async () =>
   await begun.promise;
   const dropped = database.dropLog(0).then(() => order.push('files are removed'));
   // A snapshot that begins now does not hold it up, because it knows of the archive.
-  await database.snapshot(async () => order.push('a later snapshot'));
+  await database.snapshot(null, async () => order.push('a later snapshot'));
   endSnapshot();
   await Promise.all([snapshot, dropped]);
   expect(order).toEqual(['a later snapshot', 'the snapshot ends', 'files are removed']);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { CROWDED } from '#store';
 import { adHoc } from '../../support/ad-hoc.ts';
 import { ENGINES, openEngine, type OpenedEngine } from '../../support/engines.ts';
 
@@ -89,7 +90,7 @@ describe.each(ENGINES)('%s', (name) => {
 
   test('a snapshot sees one moment while others write, and does not stop them', async () => {
     await engine.database.query(PUT, ['a', 1n, null]);
-    const seen = await engine.database.snapshot(async (query) => {
+    const seen = await engine.database.snapshot(null, async (query) => {
       const first = await query(ALL);
       await engine.database.query(PUT, ['b', 2n, null]);
       return [first.length, (await query(ALL)).length];
@@ -98,8 +99,31 @@ describe.each(ENGINES)('%s', (name) => {
     expect(await engine.database.query(ALL)).toHaveLength(2);
   });
 
+  test('a party that reads many snapshots gets half of them at once, and leaves the next party its turn', async () => {
+    const running: { readonly party: string | null; readonly end: () => void }[] = [];
+    const read = (party: string | null) =>
+      engine.database.snapshot(party, () => new Promise<void>((end) => running.push({ party, end })));
+    const parties = () => running.map(({ party }) => String(party)).toSorted();
+    const greedy = Array.from({ length: 40 }, () => read('greedy'));
+    const refused = await Promise.allSettled(greedy.slice(32));
+    expect(refused.map((each) => (each as PromiseRejectedResult).reason as unknown)).toEqual(
+      Array(8).fill(expect.objectContaining({ name: 'DatabaseError', code: CROWDED })),
+    );
+    const others = [read('patient'), read(null)];
+    await expect.poll(parties, { timeout: 30_000 }).toEqual(['greedy', 'greedy', 'null', 'patient']);
+    const late = read('late');
+    for (const { end } of running.splice(0)) end();
+    await expect.poll(parties, { timeout: 30_000 }).toEqual(['greedy', 'greedy', 'late']);
+    const all = Promise.all([...greedy.slice(0, 32), ...others, late]);
+    const ending = setInterval(() => running.splice(0).forEach(({ end }) => end()), 1);
+    await all;
+    // Its places are free again.
+    await read('greedy');
+    clearInterval(ending);
+  });
+
   test('a snapshot cannot write', async () => {
-    await expect(engine.database.snapshot((query) => query(PUT, ['a', 1n, null]))).rejects.toMatchObject({
+    await expect(engine.database.snapshot(null, (query) => query(PUT, ['a', 1n, null]))).rejects.toMatchObject({
       name: 'DatabaseError',
     });
     expect(await engine.database.query(ALL)).toEqual([]);

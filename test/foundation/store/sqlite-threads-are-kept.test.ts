@@ -31,11 +31,11 @@ const rows = (query: Query) => query(COUNT);
 
 describe('threads of the embedded database', () => {
   test('one serves snapshot after snapshot, and each sees what was written before it', async () => {
-    await database.snapshot(rows);
+    await database.snapshot(null, rows);
     const threads = countThreads();
     for (let n = 1n; n <= 20n; n += 1n) {
       await database.query(INSERT, [`one-${n}`]);
-      expect(await database.snapshot(rows)).toEqual([{ n }]);
+      expect(await database.snapshot(null, rows)).toEqual([{ n }]);
     }
     expect(threads.started).toBe(0);
   });
@@ -44,7 +44,7 @@ describe('threads of the embedded database', () => {
     const [before] = await database.query(COUNT);
     const states = await Promise.all(
       Array.from({ length: 6 }, (_, n) =>
-        database.snapshot(async (query) => {
+        database.snapshot(null, async (query) => {
           const first = await rows(query);
           await database.query(INSERT, [`many-${n}`]);
           expect(await rows(query)).toEqual(first);
@@ -59,7 +59,7 @@ describe('threads of the embedded database', () => {
   test('one stays for ten minutes, further ones for seconds', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
-    const three = () => Promise.all([database.snapshot(rows), database.snapshot(rows), database.snapshot(rows)]);
+    const three = () => Promise.all([database.snapshot(null, rows), database.snapshot(null, rows), database.snapshot(null, rows)]);
     await three();
     const threads = countThreads();
     vi.advanceTimersByTime(9_000);
@@ -90,7 +90,7 @@ describe('threads of the embedded database', () => {
     const program = `
       const { openDatabase } = await import(process.argv[1]);
       const database = await openDatabase({ dataDir: process.argv[2] });
-      await database.snapshot(async () => {});
+      await database.snapshot(null, async () => {});
       await database.close();
       console.log('closed');
     `;

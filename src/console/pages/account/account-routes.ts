@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
 import {
@@ -23,7 +22,7 @@ import {
 import { type Tasks, waitsForClient } from '#tasks';
 import { callerCaip10 } from '#accounts/names';
 import { dataOf, objectOf, fundPageSchema, pageOf, type FundPage } from '../route-schemas.ts';
-import { CSV_TYPE, formatSchema, jsonOrCsv, savedAs } from '../csv.ts';
+import { formatSchema, jsonOrCsv, sendCsv } from '../csv.ts';
 import { MOVEMENTS, type MovementsDeps, movementSchema, readMovements } from './movements.ts';
 import { type GenerationDeps, generationSchema, viewWhole } from './call-tree.ts';
 import { callSchema, viewCall, type CallView } from './generation-view.ts';
@@ -195,10 +194,8 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
       refusePages(request.url);
       const day = await archivedBefore();
       if (day !== null) reply.header('x-tollgate-archived-before', day);
-      const file = await generationsCsv(deps, view, account, query);
-      // For HEAD the server would read the whole stream and discard it.
-      const sent = request.method === 'HEAD' ? Readable.from([]) : file;
-      return reply.header('content-disposition', savedAs('calls.csv')).type(CSV_TYPE).send(sent);
+      const lines = await generationsCsv(deps, view, account, query);
+      return sendCsv(request, reply, { party: account, name: 'calls.csv', lines });
     },
   );
 }

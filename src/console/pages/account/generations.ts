@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { GatewayError } from '#errors';
 import type { FoundLocks, LocksQuery, LockRecord, Refunds } from '#billing';
 import { PRIMITIVES } from '#config';
@@ -238,19 +237,19 @@ const lineOf = (call: ListedCall): string =>
   ]);
 
 /**
- * Returns every matching call of an account as a CSV stream, newest first. The calls are read while the client
- * downloads. Throws GatewayError `invalid_request` before the first byte.
+ * Returns the lines of a CSV file with every matching call of an account, newest first. The calls are read while the
+ * client downloads. Throws GatewayError `invalid_request` before the first byte.
  */
 export async function generationsCsv(
   deps: GenerationsDeps,
   view: (record: LockRecord) => CallView,
   account: string,
   query: GenerationsQuery,
-): Promise<Readable> {
+): Promise<AsyncGenerator<string>> {
   const pageAt = (cursor?: string) =>
     findGenerations(deps, view, account, { ...query, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
   const first = await pageAt();
-  return Readable.from(linesFrom(first, pageAt), { objectMode: false });
+  return linesFrom(first, pageAt);
 }
 
 async function* linesFrom(first: CallsPage, pageAt: (cursor: string) => Promise<CallsPage>): AsyncGenerator<string> {

@@ -79,7 +79,7 @@ async function find(database: UsageDatabase, account: string, now: number): Prom
   const since = Math.min(week, month);
   let rows: readonly Row[] = await database.query(SQL.keyUsage, [account, since, FEW]);
   const many = rows.reduce((sum, row) => sum + Number(row['calls']), 0) >= FEW;
-  if (many) rows = await database.snapshot((query) => query(SQL.keyUsage, [account, since, ALL]));
+  if (many) rows = await database.snapshot(account, (query) => query(SQL.keyUsage, [account, since, ALL]));
   const sums = new Map<string, { daily: bigint; weekly: bigint; monthly: bigint }>();
   for (const row of rows) {
     const [hash = ''] = (row['budget'] as string).split(':');

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { dateOf, type CostOfOffer, DAY_MS, type OfferCalls, sumOfferCalls } from '#analytics';
 import type { AdminGate } from '#auth';
-import { archivedUntil } from '#billing';
+import { archivedUntil, OPERATOR } from '#billing';
 import { KNOWN_PROVIDER_NAMES, KNOWN_PROVIDERS, type KnownProviderName } from '#config/known-providers';
 import { GatewayError } from '#errors';
 import { DOCUMENTED } from '#http';
@@ -128,7 +128,12 @@ export function reconciliationRoutes(deps: ReconciliationDeps): FastifyPluginAsy
       const sums =
         rest.first > rest.last
           ? []
-          : await sumOfferCalls(deps.database, rest, (provider, service) => find(provider, service)?.cost ?? null);
+          : await sumOfferCalls(
+              deps.database,
+              OPERATOR,
+              rest,
+              (provider, service) => find(provider, service)?.cost ?? null,
+            );
       const rows = sums.flatMap((each) => {
         const offer = find(each.provider, each.service);
         return offer === null ? [] : [viewRow(each, offer)];

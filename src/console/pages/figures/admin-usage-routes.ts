@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyPluginAsync } from 'fastify';
 import type { AdminGate } from '#auth';
-import type { LockRecord } from '#billing';
+import { type LockRecord, OPERATOR } from '#billing';
 import { ADMINISTRATION, type FundPage, fundPageSchema, objectOf, pageOf } from '../route-schemas.ts';
 import { jsonOrCsv } from '../csv.ts';
 import { allAccounts, answerFocus, focusAnswer, type FocusDeps } from './focus.ts';
@@ -51,7 +51,7 @@ export const adminUsageRoutes =
       { schema: usage },
       async ({ params, query }, reply) => {
         const { account } = await findAccount(params.id, deps);
-        return answerUsage(deps, account, query, reply);
+        return answerUsage({ ...deps, party: OPERATOR }, account, query, reply);
       },
     );
 
@@ -70,7 +70,7 @@ export const adminUsageRoutes =
       { schema: statement },
       async ({ params, query }, reply) => {
         const { account } = await findAccount(params.id, deps);
-        return answerStatement(deps, account, params.month, query, reply);
+        return answerStatement({ ...deps, party: OPERATOR }, account, params.month, query, reply);
       },
     );
 
@@ -85,9 +85,10 @@ export const adminUsageRoutes =
     app.get<{ Params: AccountParams & { readonly month: string } }>(
       '/accounts/:id/statements/:month/focus',
       { schema: ofAccount },
-      async ({ params }, reply) => {
-        const { account, label } = await findAccount(params.id, deps);
-        return answerFocus(deps, params.month, Readable.from([{ account, label }]), reply);
+      async (request, reply) => {
+        const { id, month } = request.params;
+        const { account, label } = await findAccount(id, deps);
+        return answerFocus(deps, month, Readable.from([{ account, label }]), { request, reply, party: OPERATOR });
       },
     );
     const ofAll = {
@@ -98,9 +99,10 @@ export const adminUsageRoutes =
       params: objectOf({ month: monthParam }),
       response: { 200: focusAnswer },
     };
-    app.get<{ Params: { readonly month: string } }>('/focus/:month', { schema: ofAll }, async ({ params }, reply) => {
+    app.get<{ Params: { readonly month: string } }>('/focus/:month', { schema: ofAll }, async (request, reply) => {
       const labelOf = async (account: string) => (await deps.consumers.find(account))?.label ?? null;
-      return answerFocus(deps, params.month, allAccounts(deps.database.query, labelOf), reply);
+      const accounts = allAccounts(deps.database.query, labelOf);
+      return answerFocus(deps, request.params.month, accounts, { request, reply, party: OPERATOR });
     });
 
     const calls = {

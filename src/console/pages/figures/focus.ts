@@ -1,9 +1,8 @@
-import { Readable } from 'node:stream';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { accountsAfter, FOCUS_COLUMNS, focusRows, UTC } from '#analytics';
 import type { KeyStore } from '#auth';
 import type { Database, Query } from '#store';
-import { CSV_TYPE, focusLine, savedAs } from '../csv.ts';
+import { focusLine, sendCsv } from '../csv.ts';
 import { monthDays, refuseArchivedTime } from './statement.ts';
 
 /* The export of usage in the columns of FOCUS 1.2, of one account or of all. */
@@ -20,6 +19,13 @@ interface NamedAccount {
   readonly label: string | null;
 }
 
+/** `party`: the account that requested it, see sendCsv. */
+interface FocusDownload {
+  readonly request: Pick<FastifyRequest, 'method'>;
+  readonly reply: Pick<FastifyReply, 'header' | 'type' | 'send'>;
+  readonly party: string;
+}
+
 const KEYS_MAX = 1_000;
 const ACCOUNTS_PAGE = 100;
 
@@ -33,15 +39,12 @@ export async function answerFocus(
   deps: FocusDeps,
   month: string,
   accounts: AsyncIterable<NamedAccount>,
-  reply: Pick<FastifyReply, 'header' | 'type' | 'send'>,
+  { request, reply, party }: FocusDownload,
 ) {
   const [first, next] = monthDays(month);
   const time = { from: UTC.startOf(first), until: UTC.startOf(next) };
   await refuseArchivedTime(deps, time.from, 'month');
-  return reply
-    .header('content-disposition', savedAs(`focus-${month}.csv`))
-    .type(CSV_TYPE)
-    .send(Readable.from(linesOf(deps, time, accounts), { objectMode: false }));
+  return sendCsv(request, reply, { party, name: `focus-${month}.csv`, lines: linesOf(deps, time, accounts) });
 }
 
 async function* linesOf(

@@ -105,7 +105,11 @@ function exportFocus(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: Ad
     async (request, reply) => {
       const { account, key } = admissionOf(request).caller;
       await refuseRestricted(deps.keys, key, 'see the statement of the account');
-      return answerFocus(deps, request.params.month, Readable.from([{ account, label: null }]), reply);
+      return answerFocus(deps, request.params.month, Readable.from([{ account, label: null }]), {
+        request,
+        reply,
+        party: account,
+      });
     },
   );
 }

@@ -5,7 +5,7 @@ import type { Database, Query } from '#store';
 import { type Config, type Primitive, PRIMITIVES } from '#config';
 import type { Catalog } from '#catalog';
 import { clientNetworkOf, DOCUMENTED, sendPage, tagPage, type TaggedPage } from '#http';
-import { getOrInsert, Shares } from '#wire';
+import { Places, Shares } from '#wire';
 import {
   DAY_MS,
   findListing,
@@ -196,6 +196,8 @@ const REST_TIMES = 10;
 const OPEN_MS = 60_000;
 const CLOSED_MS = 600_000;
 const WAITING_MAX = 32;
+/** The party of all public pages, see Database.snapshot. */
+const PUBLIC = 'public';
 
 /**
  * Makes pages one at a time, in parallel to the writers, so that a request for the figures of a year doesn't delay
@@ -207,10 +209,9 @@ export function createFigurePages(
 ): FigurePages {
   const cache = new Map<string, CachedFigures>();
   const making = new Map<string, Promise<TaggedPage | null>>();
+  const places = new Places({ total: 1, perShare: 1 });
   /** Pages that wait or are being made, by the network that asked for them first. */
-  const places = new Shares(WAITING_MAX);
-  const turns = new Map<string, (() => Promise<unknown>)[]>();
-  let isMaking = false;
+  const waiting = new Shares(WAITING_MAX);
 
   const isCurrent = async (cached: CachedFigures): Promise<boolean> => {
     const at = performance.now();
@@ -227,7 +228,7 @@ export function createFigurePages(
   const make = async (name: string, isClosed: boolean, read: (query: Query) => Promise<object | null>) => {
     const begun = performance.now();
     const { parts } = rollUp;
-    const { version, value } = await database.snapshot(async (query) => ({
+    const { version, value } = await database.snapshot(PUBLIC, async (query) => ({
       version: (await findState(query)).version,
       value: await read(query),
     }));
@@ -243,44 +244,24 @@ export function createFigurePages(
     return page;
   };
 
-  const makeNext = () => {
-    const next = turns.entries().next();
-    if (isMaking || next.done) return;
-    const [network, own] = next.value;
-    // A network with more pages goes to the end.
-    turns.delete(network);
-    const first = own.shift()!;
-    if (own.length > 0) turns.set(network, own);
-    isMaking = true;
-    void first().finally(() => {
-      isMaking = false;
-      makeNext();
-    });
-  };
-
   return {
     async page(network, name, isClosed, read) {
       const cached = cache.get(name);
       if (cached && (await isCurrent(cached))) return cached.page;
       const running = making.get(name);
       if (running) return running;
-      if (!places.mayTake(network))
+      if (!waiting.mayTake(network))
         throw new GatewayError('rate_limit_exceeded', 'Too many figures are being read at once. Retry later', {
           retryAfterS: 2,
         });
-      places.take(network);
-      const page = new Promise<TaggedPage | null>((resolve) => {
-        const begin = () => {
-          const page = make(name, isClosed, read);
-          resolve(page);
-          return page.catch(() => {});
-        };
-        getOrInsert(turns, network, () => []).push(begin);
-        makeNext();
-      }).finally(() => {
-        making.delete(name);
-        places.leave(network);
-      });
+      waiting.take(network);
+      const page = places
+        .take(network)
+        .then((place) => make(name, isClosed, read).finally(() => place!.release()))
+        .finally(() => {
+          making.delete(name);
+          waiting.leave(network);
+        });
       making.set(name, page);
       return page;
     },

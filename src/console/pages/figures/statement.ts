@@ -16,6 +16,8 @@ import { objectOf, titled } from '../route-schemas.ts';
 interface StatementDeps {
   readonly database: Pick<Database, 'query' | 'snapshot'>;
   readonly now: () => number;
+  /** The party of the snapshots, see Database.snapshot. Default: the account. */
+  readonly party?: string;
 }
 
 export interface StatementQuery {
@@ -151,7 +153,7 @@ export async function answerStatement(
     throw new GatewayError('invalid_request', `${month} has not begun in ${zone.name}`, { param: 'month' });
   await refuseArchivedTime(deps, from, 'month');
   const callsMax = calls === 'each' ? CALLS_MAX : 0;
-  const statement = await deps.database.snapshot((query) =>
+  const statement = await deps.database.snapshot(deps.party ?? account, (query) =>
     readStatement(query, { account, zone, from, until, callsMax }),
   );
   if (statement === null)

@@ -38,6 +38,8 @@ export interface UsageDeps {
   readonly database: Pick<Database, 'query' | 'snapshot'>;
   readonly catalog: Pick<Catalog, 'offers'>;
   readonly now: () => number;
+  /** The party of the snapshots, see Database.snapshot. Default: the account. */
+  readonly party?: string;
 }
 
 export interface UsageParams extends DayRangeQuery {
@@ -97,7 +99,7 @@ export async function answerUsage(
   if (zone !== UTC) await refuseArchivedTime(deps, zone.startOf(range.first), 'start_date');
   const { model, provider, primitive } = query;
   const question = { account, range, groups, tag, model, provider, primitive, key };
-  const { rows, asOf } = await readUsage(deps, question, zone);
+  const { rows, asOf, tags } = await readUsage(deps, question, zone);
   const data = viewUsage(rows, range, { groups, tag }, await namesOf(deps, account, groups));
   if (query.format === 'csv')
     return reply
@@ -109,7 +111,7 @@ export async function answerUsage(
     data,
     totals: viewSums(rows.reduce(added, NOTHING)),
     group_by: tag === undefined || tag === MEMBER_TAG ? groups : [...groups, `${TAG}${tag}`],
-    tags: await deps.database.snapshot((ask) => findTagNames(ask, account, range)),
+    tags,
     date_range: viewRange(range),
     as_of: viewAsOf(asOf),
   };
@@ -143,17 +145,24 @@ function readGroups(text: string): ReadGroups {
   return { groups, tag: MEMBER_TAG };
 }
 
-export async function readUsage({ database }: Pick<UsageDeps, 'database'>, usageQuery: UsageQuery, zone = UTC) {
-  const usage = await database.snapshot((query) =>
-    zone === UTC ? findUsage(query, usageQuery) : findZonedUsage(query, usageQuery, zone),
-  );
+/** With the names of the tags that the account has in the range. */
+export async function readUsage(
+  { database, party }: Pick<UsageDeps, 'database' | 'party'>,
+  usageQuery: UsageQuery,
+  zone = UTC,
+) {
+  const { account, range } = usageQuery;
+  const [usage, tags] = await database.snapshot(party ?? account, async (query) => [
+    await (zone === UTC ? findUsage(query, usageQuery) : findZonedUsage(query, usageQuery, zone)),
+    await findTagNames(query, account, range),
+  ]);
   if (usage === 'many')
     throw new GatewayError(
       'unprocessable',
       `These days have too many calls to be added up in ${zone.name}. Request fewer days, or days of UTC`,
       { param: 'time_zone' },
     );
-  if (usage !== null) return usage;
+  if (usage !== null) return { ...usage, tags };
   throw new GatewayError(
     'invalid_request',
     `The answer would have more than ${USAGE_ROWS_MAX} rows. Request fewer days or fewer groups`,

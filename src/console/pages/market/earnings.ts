@@ -39,24 +39,22 @@ const DAY_MS = 86_400_000;
 const SLICE_CALLS = 20_000;
 
 /**
- * Sums a provider's settled calls, slice by slice, so that memory is bounded. It reads in parallel to the writers and
- * makes one report at a time. So a busy provider's reports may be slow, but they don't delay calls.
+ * Sums a provider's settled calls, slice by slice, so that memory is bounded. It reads in parallel to the writers, so
+ * a busy provider's reports may be slow, but they don't delay calls.
  */
 export function createEarnings(
   database: Pick<Database, 'snapshot'>,
   { sliceCalls = SLICE_CALLS }: { readonly sliceCalls?: number } = {},
 ): FindEarnings {
   const running = new Map<string, Promise<Earnings>>();
-  let last: Promise<unknown> = Promise.resolve();
   return (provider, range) => {
     const key = `${range.first} ${range.last} ${provider}`;
     let reading = running.get(key);
     if (!reading) {
-      reading = last
-        .then(() => database.snapshot((query) => add(query, provider, range, sliceCalls)))
+      reading = database
+        .snapshot(provider, (query) => add(query, provider, range, sliceCalls))
         .finally(() => running.delete(key));
       running.set(key, reading);
-      last = reading.catch(() => {});
     }
     return reading;
   };

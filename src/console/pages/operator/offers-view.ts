@@ -1,4 +1,5 @@
 import { findAttempts, findOfferSums, findPriceTimes, type ConsoleRange } from '#analytics';
+import { OPERATOR } from '#billing';
 import { costAtMost, formatUsd, type MicroUsd, type Rates, ratesToUsd } from '#billing/amounts';
 import { PRIMITIVES } from '#config';
 import { isOfKind, KINDS_OF_MODELS } from '#config/model-kinds';
@@ -93,7 +94,7 @@ export async function findOffers(deps: OffersDeps, range: ConsoleRange, provider
   const now = deps.now();
   const offers = deps.catalog.offers().filter((offer) => provider === null || offer.provider.id === provider);
   const own = new Set(deps.catalog.offers().flatMap((offer) => (isOwn(offer) ? [offer.provider.id] : [])));
-  const { rows, attempts, prices } = await deps.database.snapshot(async (query) => ({
+  const { rows, attempts, prices } = await deps.database.snapshot(OPERATOR, async (query) => ({
     rows: await findOfferSums(query, range, now),
     attempts: await findAttempts(query, range, now),
     prices: await findPriceTimes(

@@ -9,6 +9,7 @@ import {
   type RestingMoney,
 } from '#analytics';
 import type { AdminGate } from '#auth';
+import { OPERATOR } from '#billing';
 import type { ConsumerStore } from '#accounts';
 import type { GatewayReports, ReportedGateway } from '#observe';
 import type { Database } from '#store';
@@ -139,7 +140,7 @@ function addOverview(app: FastifyInstance, deps: OverviewDeps): void {
   app.get<{ Querystring: RangeQuery }>('/overview', { schema }, async ({ query: { range } }) => {
     const now = deps.now();
     const [own, names, gateways] = [deps.ownProviders(), await deps.providerNames(), await deps.gateways.all()];
-    const { rows, times, callers, attempts, asOf } = await deps.database.snapshot(async (query) => ({
+    const { rows, times, callers, attempts, asOf } = await deps.database.snapshot(OPERATOR, async (query) => ({
       rows: await findOfferSums(query, range, now),
       times: await findTimeSums(query, range, now),
       callers: await findAccountSums(query, range, { now, limit: TOP }),

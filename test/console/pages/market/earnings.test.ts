@@ -200,9 +200,9 @@ describe.each(ENGINES)('earnings, by the ledger on %s', (engine) => {
   it('asked for many times at once are read once, and a failed reading does not stop the next', async () => {
     let snapshots = 0;
     const earnings = createEarnings({
-      snapshot(run) {
+      snapshot(party, run) {
         if (snapshots++ === 0) return Promise.reject(new Error('away'));
-        return database.snapshot(run);
+        return database.snapshot(party, run);
       },
     });
     const range = { first: FIRST, last: FIRST };
