@@ -28,7 +28,6 @@ const OF_ROOT = [
   'POST /treasury/losses/made-good',
   'POST /treasury/moves',
   'POST /treasury/moves/{id}/arrival',
-  'POST /session',
   // Signs a browser out, with or without a key.
   'DELETE /session',
 ];
@@ -95,7 +94,7 @@ describe.each(ENGINES)('on %s', (engine) => {
       const needed = DOCUMENTED.get(change) ?? null;
       for (const role of ROLES) {
         const { status } = await admin(method, path.replaceAll(/\{\w+\}/g, 'x'), made[role].key);
-        if (role === needed) expect(status, `${change} by ${role}`).not.toBe(403);
+        if (role === needed || needed === 'read') expect(status, `${change} by ${role}`).not.toBe(403);
         else expect(status, `${change} by ${role}`).toBe(403);
       }
     }

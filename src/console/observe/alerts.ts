@@ -53,7 +53,7 @@ const HEAVY: ReadonlySet<string> = new Set(LEVELS.error);
 /**
  * Facts that identify the subject of a message. The same message about another provider or chain is a different alert.
  */
-const SUBJECTS = ['network', 'provider', 'service', 'key', 'member', 'limit_reset', 'limit_usd'];
+const SUBJECTS = ['network', 'provider', 'service', 'flags', 'key', 'member', 'limit_reset', 'limit_usd'];
 
 interface Alert {
   readonly level: string;

@@ -65,16 +65,17 @@ export async function mountAdministration(
   const metricsText = options.metricsText ?? metrics.text;
   const sharedText = shareText(metricsText);
   const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now: elapsed });
+  const adminKeys = createAdminKeys(database, { now });
   const adminSessions = createAdminSessions({
     sessions,
     cookies,
     adminKey,
+    adminKeys,
     attempts,
     secret: identity.accepted('admin sessions'),
     ...(people && { rolesOf: people.rolesOf }),
     now,
   });
-  const adminKeys = createAdminKeys(database, { now });
   const log = createAdminLog(database, { now });
   const gate = createAdminGate({
     adminKey,

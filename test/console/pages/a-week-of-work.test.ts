@@ -133,7 +133,7 @@ test('an operator stops a key that leaked, from the page of its account', async 
   await page.getByLabel('Admin key').fill(spine.adminKey);
   await page.getByRole('button', { name: 'Sign in as the operator' }).click();
   const act = async (name: string) => {
-    await page.getByRole('button', { name: 'Stop the key research' }).click();
+    await page.getByRole('button', { name: 'Change the key research' }).click();
     const dialog = page.getByRole('dialog', { name: 'research' });
     await dialog.getByRole('button', { name, exact: true }).waitFor();
     await pageHolds(visitor);
@@ -146,6 +146,20 @@ test('an operator stops a key that leaked, from the page of its account', async 
   };
   const status = async () =>
     (await spine.post('/chat/completions', ask('hello'), { authorization: `Bearer ${key}` })).status;
+  const rate = async (typed: string) => {
+    await page.getByRole('button', { name: 'Change the key research' }).click();
+    const dialog = page.getByRole('dialog', { name: 'research' });
+    await dialog.getByLabel('Requests a minute').fill(typed);
+    await dialog.getByRole('button', { name: 'Change the limits' }).click();
+    const confirm = page.getByRole('dialog', { name: 'Confirm with the admin key' });
+    await confirm.getByLabel('Admin key').fill(spine.adminKey);
+    await confirm.getByRole('button', { name: 'Confirm' }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    const answer = await spine.post('/chat/completions', ask('hello'), { authorization: `Bearer ${key}` });
+    return [answer.status, answer.headers.get('x-ratelimit-limit-requests')];
+  };
+  expect(await rate('7')).toEqual([200, '7']);
+  expect(await rate('900')).toEqual([200, '900']);
   expect(await status()).toBe(200);
   await act('Disable');
   expect(await status()).toBe(401);

@@ -77,6 +77,20 @@ test('a key that stops at 00:00 has the day before as its last day, also when it
   expect(data.find(({ label }) => label === 'ends late')).toMatchObject({ expires_at: '2099-12-02T00:00:00.000Z' });
 });
 
+test('a tool that was typed is in the key at the first press on Save', async () => {
+  const { page } = visitor;
+  await spine.post('/keys', { label: 'typed' }, headers);
+  await page.goto('/dashboard/keys');
+  await page.getByRole('button', { name: 'Change typed' }).click();
+  await page.getByLabel('Services and tools').fill('demo/tools/roll_dice');
+  // With the mouse alone: a form that grows between the press and its end would lose it.
+  const { x, y, width, height } = (await page.getByRole('button', { name: 'Save' }).boundingBox())!;
+  await page.mouse.click(x + width / 2, y + height / 2);
+  await page.getByRole('dialog').waitFor({ state: 'hidden' });
+  const { data } = (await (await spine.get('/keys', headers)).json()) as { data: Record<string, unknown>[] };
+  expect(data.find(({ label }) => label === 'typed')).toMatchObject({ allowed_services: ['demo/tools/roll_dice'] });
+});
+
 test('a call that waits for a person is accepted on its page, and runs', async () => {
   const { page } = visitor;
   const made = await spine.post('/keys', { label: 'asks', ask_above: 0 }, headers);

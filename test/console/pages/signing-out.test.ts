@@ -46,7 +46,7 @@ test('after the sign-out of an operator no account is on the screen', async () =
   await page.goto('/admin?tab=accounts');
   await page.getByRole('table').first().waitFor();
   await page.getByRole('button', { name: 'Sign out' }).click();
-  await page.getByText('Sign in with the admin key of this gateway.').waitFor();
+  await page.getByText('Sign in with an admin key of this gateway.').waitFor();
   expect(await page.getByRole('table').count()).toBe(0);
   await close();
 });
@@ -60,6 +60,11 @@ test('the head of every page says which operator is signed in, and signs out', a
     await head.getByRole('link', { name: 'Admin key' }).waitFor();
     expect(await head.getByRole('link', { name: 'Sign in' }).count(), path).toBe(0);
   }
+  await page.goto('/');
+  await head.getByRole('link', { name: 'Operator' }).waitFor();
+  expect(await head.getByRole('link', { name: 'Sign in' }).count()).toBe(0);
+  await head.getByRole('link', { name: 'Operator' }).click();
+  await head.getByRole('link', { name: 'Admin key' }).waitFor();
   await page.route('**/admin/v1/session', (route) =>
     route.request().method() === 'DELETE' ? route.fulfill(FAILED) : route.continue(),
   );
@@ -70,6 +75,24 @@ test('the head of every page says which operator is signed in, and signs out', a
   await head.getByRole('link', { name: 'Sign in' }).waitFor();
   expect(await head.getByRole('link', { name: 'Admin key' }).count()).toBe(0);
   await close();
+});
+
+test('the form for API keys takes the key of an operator too, also one with roles', async () => {
+  const made = await fetch(`${spine.origin}/admin/v1/admin-keys`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${spine.adminKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ label: 'night shift', roles: ['read'] }),
+  });
+  const { key } = (await made.json()) as { readonly key: string };
+  const visitor = await browser.visit({ origin: spine.origin });
+  const { page } = visitor;
+  await page.goto('/sign-in');
+  await page.getByLabel('API key').fill(key);
+  await page.getByRole('button', { name: 'Sign in with the key' }).click();
+  await page.getByRole('banner').getByRole('link', { name: 'night shift' }).waitFor();
+  expect(new URL(page.url()).pathname).toBe('/admin');
+  await page.getByText('Money at rest').waitFor();
+  await visitor.close();
 });
 
 test('a sign-in does not lead to another site', async () => {

@@ -19,8 +19,8 @@ export default function OperatorSignedIn({ children }: { readonly children: Reac
     },
   });
   if (!session?.administrator) return children;
-  const { id, roles } = session.administrator;
-  const name = id === 'root' ? 'Admin key' : id.slice(id.lastIndexOf(':') + 1);
+  const { id, label, roles } = session.administrator;
+  const name = id === 'root' ? 'Admin key' : (label ?? id.slice(id.lastIndexOf(':') + 1));
   const rights = roles === null ? 'every right' : roles.join(', ');
   return (
     <>

@@ -1,12 +1,12 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { CallDetail } from '../api/own.ts';
-import { Badge } from '../ui/badge.tsx';
 import { Card } from '../ui/card.tsx';
 import { ErrorNote } from '../ui/error-note.tsx';
 import { KindMark } from '../ui/kind.tsx';
 import { formatNumber } from '../ui/number.ts';
 import { formatDuration, Time } from '../ui/time.tsx';
+import { Flags } from './flags.tsx';
 import { Outcome } from './outcome.tsx';
 
 /** The units of meters that count things; those of tokens have their own names. */
@@ -69,15 +69,7 @@ export function CallFacts({
           </div>
         ))}
       </dl>
-      {call.flags.length > 0 && (
-        <p className="mt-4 flex flex-wrap gap-2">
-          {call.flags.map((flag) => (
-            <Badge key={flag} tone="warn">
-              {flag.replaceAll('_', ' ')}
-            </Badge>
-          ))}
-        </p>
-      )}
+      <Flags flags={call.flags} />
       {call.parent !== null && (
         <p className="mt-4 text-sm text-soft">
           It was made under{' '}

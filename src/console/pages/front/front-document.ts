@@ -46,7 +46,7 @@ export function frontDocument(facts: FrontFacts): string {
 <a class="name" href="/">${MARK} tollgate</a>
 <nav aria-label="Main">${NAV}</nav>
 ${THEME_SWITCH}
-<a class="in" href="/sign-in">Sign in</a><a class="in own" href="/dashboard">Dashboard</a>
+<a class="in" href="/sign-in">Sign in</a><a class="in own" href="/dashboard">Dashboard</a><a class="in op" href="/admin">Operator</a>
 ${NAV_MENU}
 </div></header>
 <main>
@@ -165,8 +165,8 @@ ${THEME_STYLE}.menu { display: none; margin-left: 6px; }
 .menu nav { position: absolute; inset: 64px 12px auto; display: grid; padding: 8px; border: 1px solid var(--line); border-radius: 12px; background: var(--card); box-shadow: 0 12px 30px rgb(0 0 0 / 18%); }
 .menu nav a { padding: 10px 12px; font-size: 15px; }
 header .in { border: 1px solid var(--line); color: var(--ink); }
-header .own, [data-signed-in] header .in { display: none; }
-[data-signed-in] header .own { display: block; }
+header .own, header .op, [data-signed-in] header .in, [data-operator] header .in { display: none; }
+[data-signed-in] header .own, [data-operator]:not([data-signed-in]) header .op { display: block; }
 h1 { margin: 0 0 18px; font-size: clamp(34px, 5.2vw, 54px); line-height: 1.06; font-weight: 680; letter-spacing: -0.035em; text-wrap: balance; }
 h2 { margin: 0 0 20px; font-size: 28px; line-height: 34px; font-weight: 650; letter-spacing: -0.02em; }
 h3 { margin: 0 0 8px; font-size: 15px; font-weight: 650; letter-spacing: -0.01em; }

@@ -37,12 +37,14 @@ export const NAV_MENU = `<details class="menu"><summary aria-label="Menu"><svg a
 
 /**
  * Runs before the first paint. Applies the theme that the visitor chose on the web pages, and marks the page if they
- * are signed in there (`web/src/api/session.ts`). On the front page Ctrl-K opens the search of the web pages.
+ * are signed in there (`web/src/api/session.ts`, `web/src/api/operator.ts`). On the front page Ctrl-K opens the search
+ * of the web pages.
  */
 export const FIRST_SCRIPT =
   'const page = document.documentElement.dataset;' +
   "const theme = localStorage.getItem('tollgate.theme'); if (theme === 'light' || theme === 'dark') page.theme = theme;" +
   "if (localStorage.getItem('tollgate.signed-in') !== null) page.signedIn = '';" +
+  "if (localStorage.getItem('tollgate.operator') !== null) page.operator = '';" +
   'const mark = () => { for (const one of document.querySelectorAll("[data-choice]")) one.ariaPressed = String(one.dataset.choice === (page.theme ?? "system")); };' +
   "addEventListener('DOMContentLoaded', mark); addEventListener('click', ({ target }) => { const chosen = target.closest('[data-choice]')?.dataset.choice;" +
   " if (chosen === undefined) return; if (chosen === 'system') { localStorage.removeItem('tollgate.theme'); delete page.theme; }" +

@@ -5,10 +5,11 @@ import { GatewayError } from '#errors';
 import { type SealSecret, secretsOf } from '#security';
 import type { WebRequest } from '#http';
 import { findGuarded, isFresh, type LookupDeps, ADMIN, type WebSession, type WebSessions } from './web-sessions.ts';
-import { unauthorized } from '../credential.ts';
+import { parseKey } from '../api-key.ts';
+import { bearerOf, unauthorized } from '../credential.ts';
 import type { SessionCookies } from './session-cookie.ts';
 import { type AdminGate, createNetworkGate } from '../administrators/admin-gate.ts';
-import { type Administrator, type AdminRole, isReading, ROOT } from '../administrators/admin-keys.ts';
+import { type AdminKeys, type Administrator, type AdminRole, isReading, ROOT } from '../administrators/admin-keys.ts';
 
 /** `ip`: the client's address. */
 type FromAddress = WebRequest & { readonly ip: string };
@@ -19,13 +20,14 @@ type AdminRequest = FromAddress & { readonly url: string; readonly headers: Inco
  * from the address.
  */
 interface AdminSessions {
+  /** Begins a session of the admin key that the request has. The gate has accepted this key. */
   begin(request: WebRequest): ReturnType<WebSessions['begin']>;
   /**
    * Rejects with GatewayError `unauthorized` without a session, or if the session is over or belongs to another admin
    * key.
    */
   find(request: FromAddress): Promise<WebSession>;
-  /** Whose the session is. null for a person of the company who has no rights any more. */
+  /** Whose the session is. null for a person without rights, and for a key with roles that is not valid any more. */
   administrator(session: WebSession): Promise<Administrator | null>;
   /** Whether the session alone is enough for a change. */
   mayChange(session: WebSession): boolean;
@@ -44,6 +46,7 @@ interface AdminSessionsOptions extends LookupDeps {
   readonly sessions: Pick<WebSessions, 'begin' | 'known' | 'wasGood' | 'find' | 'end'>;
   readonly cookies: SessionCookies;
   readonly adminKey: string | null;
+  readonly adminKeys: Pick<AdminKeys, 'find'>;
   /**
    * The HMAC key for the digest of the admin key in each row. Without it, a reader of the database cannot test guesses
    * of the admin key.
@@ -54,16 +57,19 @@ interface AdminSessionsOptions extends LookupDeps {
   readonly now: () => number;
 }
 
+/** Begins the `keyHash` of a session whose key has roles. The SHA-256 of the key follows. */
+const WITH_ROLES = 'roles:';
+
 export function createAdminSessions(options: AdminSessionsOptions): AdminSessions {
-  const { sessions, cookies, adminKey, secret, rolesOf = async () => null, now } = options;
+  const { sessions, cookies, adminKey, adminKeys, secret, rolesOf = async () => null, now } = options;
   // A new admin key ends all sessions of the old one.
   const keyHashes =
     adminKey === null ? [] : secretsOf(secret).map((key) => createHmac('sha256', key).update(adminKey).digest('hex'));
   const ofThisKey = (session: WebSession | null): WebSession => {
     if (session?.signedInBy === 'person' && session.account === ADMIN) return session;
-    if (session?.signedInBy === 'admin_key' && session.keyHash !== null && keyHashes.includes(session.keyHash))
-      return session;
-    throw unauthorized('This session is over: sign in with the admin key again');
+    if (session?.signedInBy === 'admin_key' && session.keyHash !== null)
+      if (session.keyHash.startsWith(WITH_ROLES) || keyHashes.includes(session.keyHash)) return session;
+    throw over();
   };
   const find = async (request: FromAddress): Promise<WebSession> => {
     const secret = cookies.read(request, 'admin');
@@ -71,7 +77,8 @@ export function createAdminSessions(options: AdminSessionsOptions): AdminSession
     return findGuarded(options, secret, request.ip, ofThisKey);
   };
 
-  const administrator = async ({ person }: WebSession): Promise<Administrator | null> => {
+  const administrator = async ({ person, keyHash }: WebSession): Promise<Administrator | null> => {
+    if (keyHash?.startsWith(WITH_ROLES)) return adminKeys.find(keyHash.slice(WITH_ROLES.length));
     if (person === null) return ROOT;
     const roles = await rolesOf(person);
     return roles === null ? null : { id: person, roles };
@@ -81,14 +88,17 @@ export function createAdminSessions(options: AdminSessionsOptions): AdminSession
     find,
     administrator,
     mayChange: ({ person, createdAt }) => person !== null && isFresh(createdAt, now()),
-    begin: ({ headers }) =>
-      sessions.begin({
+    begin({ headers }) {
+      const key = bearerOf(headers.authorization ?? '') ?? '';
+      const withRoles = key === adminKey ? null : parseKey(key);
+      return sessions.begin({
         account: ADMIN,
         signedInBy: 'admin_key',
-        keyHash: keyHashes[0] ?? null,
+        keyHash: withRoles === null ? (keyHashes[0] ?? null) : WITH_ROLES + withRoles.hash,
         wallet: null,
         client: headers['user-agent'] ?? '',
-      }),
+      });
+    },
     async end(request) {
       const { id } = await find(request);
       cookies.refuseCrossSite(request);
@@ -101,7 +111,7 @@ export function createAdminSessions(options: AdminSessionsOptions): AdminSession
       const session = await find(request);
       const { person, createdAt } = session;
       const caller = await administrator(session);
-      if (caller === null) throw unauthorized('No group gives you access to this any more');
+      if (caller === null) throw person === null ? over() : unauthorized('No group gives you access to this any more');
       if (!isReading(request) && person === null)
         throw unauthorized('A session is not enough for a change: send "Authorization: Bearer svc-admin-…" with it');
       if (!isReading(request) && !isFresh(createdAt, now()))
@@ -112,6 +122,8 @@ export function createAdminSessions(options: AdminSessionsOptions): AdminSession
     },
   };
 }
+
+const over = () => unauthorized('This session is over: sign in with the admin key again');
 
 interface AdminSessionDeps {
   readonly gate: AdminGate;
@@ -137,7 +149,11 @@ const schemaOf = (summary: string, description: string) => ({
           description: 'Who is signed in. null without a session.',
           required: ['id', 'roles'],
           properties: {
-            id: { type: 'string', description: '`root` for the admin key, else the account of the person.' },
+            id: {
+              type: 'string',
+              description: '`root` for the admin key, the id of a key with roles, or the account of the person.',
+            },
+            label: { type: 'string', description: 'The name of a key with roles. Others have none.' },
             roles: { type: ['array', 'null'], items: { type: 'string' }, description: 'null: every right.' },
           },
         },
@@ -163,9 +179,10 @@ export function adminSessionRoutes({ gate, networks, adminSessions, cookies }: A
   return async (app) => {
     const begin = schemaOf(
       'Sign an operator in',
-      'Begins a session of the admin key, and sets its cookie. The session reads what the admin key reads. What changes something needs the key itself. Send the header `x-tollgate-web: 1`.',
+      'Begins a session of the admin key, or of an admin key with roles, and sets its cookie. The session reads what the key reads, and ends with it. What changes something needs the key itself. Send the header `x-tollgate-web: 1`.',
     );
-    const secured = { schema: { ...begin, security: [{ bearer: [] }] }, onRequest: gate };
+    const config = { adminRole: 'read' as const };
+    const secured = { schema: { ...begin, security: [{ bearer: [] }] }, onRequest: gate, config };
     app.post('/session', secured, async (request, reply) => {
       cookies.refuseCrossSite(request);
       cookies.refuseUnkept(request);
@@ -176,7 +193,7 @@ export function adminSessionRoutes({ gate, networks, adminSessions, cookies }: A
         .header('cache-control', 'no-store');
       return {
         signed_in: true,
-        administrator: ROOT,
+        administrator: await adminSessions.administrator(session),
         changes: false,
         expires_at: new Date(session.expiresAt).toISOString(),
       };

@@ -134,7 +134,7 @@ function addOfFigures(
       'requests',
       foreign === 0
         ? `The vendor has ${calls(requests, 'request')} more than calls were served here, not more than attempts that broke off and clients that left.`
-        : `The vendor has ${calls(requests, 'request')} more than calls were served here; ${explained} of them may be attempts that broke off and clients that left. The others were not of this gateway.`,
+        : `The vendor has ${calls(requests, 'request')} more than calls were served here; ${explained} of them may be attempts that broke off and clients that left. The others were not of this gateway, or were billed twice.`,
     );
   if (requests < 0)
     add(

@@ -32,6 +32,29 @@ test('the admin key begins a session of an hour, which reads', async () => {
   expect(await read(browser)).toBe(401);
 });
 
+test('a key with roles begins a session with its rights, which ends with the key', async () => {
+  const browser = openBrowser(spine.origin);
+  const byRoot = { authorization: `Bearer ${spine.adminKey}` };
+  const fields = { label: 'ada', roles: ['configure'], expires_at: new Date(at + 1_800_000).toISOString() };
+  const made = await openBrowser(spine.origin).ask('POST', '/admin/v1/admin-keys', fields, byRoot);
+  const { key, data } = made.body as unknown as { readonly key: string; readonly data: { readonly id: string } };
+  const administrator = { id: data.id, label: 'ada', roles: ['configure'] };
+  expect((await signIn(browser, key)).body).toMatchObject({ signed_in: true, administrator });
+  expect(await read(browser)).toBe(200);
+  expect((await browser.ask('GET', '/admin/v1/session')).body).toMatchObject({ administrator, changes: false });
+  expect((await browser.ask('POST', '/admin/v1/reload')).status).toBe(401);
+  await openBrowser(spine.origin).ask('DELETE', `/admin/v1/admin-keys/${data.id}`, undefined, byRoot);
+  expect(await read(browser)).toBe(401);
+  expect((await browser.ask('GET', '/admin/v1/session')).body).toMatchObject({ signed_in: false });
+
+  const expiring = await openBrowser(spine.origin).ask('POST', '/admin/v1/admin-keys', fields, byRoot);
+  await signIn(browser, (expiring.body as unknown as { readonly key: string }).key);
+  expect(await read(browser)).toBe(200);
+  at += 1_800_000;
+  expect(await read(browser)).toBe(401);
+  expect((await signIn(browser, key)).status).toBe(401);
+});
+
 test('a change needs the admin key itself', async () => {
   const browser = openBrowser(spine.origin);
   await signIn(browser);
@@ -86,7 +109,7 @@ test('nobody between keeps what a session reads, and the database has no plain d
     text: "SELECT key_hash FROM web_sessions WHERE signed_in_by = 'admin_key'",
   });
   const digests = rows.map((row) => row['key_hash']);
-  expect(digests).toEqual(digests.map(() => expect.stringMatching(/^[0-9a-f]{64}$/)));
+  expect(digests).toEqual(digests.map(() => expect.stringMatching(/^(?:roles:)?[0-9a-f]{64}$/)));
   expect(digests).not.toContain(hash('sha256', spine.adminKey));
 });
 

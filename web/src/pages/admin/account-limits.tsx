@@ -43,7 +43,7 @@ export function AccountLimits({ account }: { readonly account: Account }): React
             )}
             <p className="mt-4 text-sm text-soft">
               All its keys together: {rateOf('requests', found.requests_per_minute)},{' '}
-              {rateOf('tokens', found.tokens_per_minute)}.
+              {rateOf('tokens', found.tokens_per_minute)}. A key with a lower rate keeps it: see <i>Keys</i>.
             </p>
             <Dialog title="Limits of an account" open={open} onClose={close}>
               {open && <LimitsForm account={account} limits={found} onDone={close} />}
@@ -56,7 +56,7 @@ export function AccountLimits({ account }: { readonly account: Account }): React
 }
 
 const rateOf = (unit: string, rate: number | null): string =>
-  rate === null ? `as many ${unit} a minute as the configuration allows` : `${formatNumber(rate)} ${unit} a minute`;
+  rate === null ? `the ${unit} a minute of the configuration` : `${formatNumber(rate)} ${unit} a minute`;
 
 const numberOrNull = (text: string) => (text.trim() === '' ? null : Number(text));
 
@@ -112,7 +112,10 @@ function LimitsForm({
           onChange={({ target }) => setTokens(target.value)}
         />
       </div>
-      <p className="text-sm text-soft">Its owner sees these limits and cannot change them.</p>
+      <p className="text-sm text-soft">
+        The rates are of all keys together. A key that has a lower rate of its own keeps it: change it below, at{' '}
+        <i>Keys</i>. The owner of the account sees these limits and cannot change them.
+      </p>
       {change.error !== null && <ErrorNote error={change.error} />}
       <Button type="submit" tone="primary" busy={change.isPending} className="justify-self-end">
         Change the limits

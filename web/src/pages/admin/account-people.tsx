@@ -5,17 +5,15 @@ import { api, data, type Schemas } from '../../api/client.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Card } from '../../ui/card.tsx';
-import { Dialog } from '../../ui/dialog.tsx';
 import { Empty } from '../../ui/empty.tsx';
-import { ErrorNote } from '../../ui/error-note.tsx';
 import { Money } from '../../ui/money.tsx';
 import { formatNumber } from '../../ui/number.ts';
 import { QueryView } from '../../ui/query-view.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
 import { Time } from '../../ui/time.tsx';
-import { useToast } from '../../ui/toast.tsx';
 import { formatUsd, MICRO } from '../../ui/usd.ts';
-import { ACCOUNTS, useAccountChange } from './account.ts';
+import { ACCOUNTS } from './account.ts';
+import { KeyActs } from './account-key.tsx';
 
 type Key = Schemas['ApiKey'];
 type Member = Schemas['Member'];
@@ -69,61 +67,6 @@ const keyColumns = (account: string): readonly Column<Key>[] => [
   },
 ];
 
-/** The buttons that disable a key and revoke it, with the question before. */
-function KeyActs({ account: id, of }: { readonly account: string; readonly of: Key }): ReactNode {
-  const [open, setOpen] = useState(false);
-  const close = () => setOpen(false);
-  const toast = useToast();
-  const path = { id, hash: of.hash };
-  const change = useAccountChange<object>(() => {
-    toast('Changed.');
-    close();
-  });
-  const disable = () =>
-    change.mutate({
-      confirm: `${of.disabled ? 'Enable' : 'Disable'} the key ${of.name}.`,
-      send: (headers) =>
-        api.PATCH('/admin/v1/accounts/{id}/keys/{hash}', {
-          params: { path },
-          body: { disabled: !of.disabled },
-          headers,
-        }),
-    });
-  const revoke = () =>
-    change.mutate({
-      confirm: `Revoke the key ${of.name} for ever.`,
-      send: async (headers) => {
-        const { data: answer } = await api.DELETE('/admin/v1/accounts/{id}/keys/{hash}', { params: { path }, headers });
-        return answer === undefined ? {} : { data: { data: answer } };
-      },
-    });
-  return (
-    <>
-      <Button size="small" aria-label={`Stop the key ${of.name}`} onClick={() => setOpen(true)}>
-        {of.disabled ? 'Enable' : 'Stop'}
-      </Button>
-      <Dialog title={of.name} open={open} onClose={close}>
-        <div className="grid gap-4">
-          <p className="font-mono text-xs break-all text-soft">{of.hash}</p>
-          <p className="text-soft">
-            A disabled key is refused within a second, and can be enabled again. A revoked key is gone: its calls end,
-            are charged, and stay in the books. Revoke a key that somebody else may have.
-          </p>
-          {change.error !== null && <ErrorNote error={change.error} />}
-          <div className="flex flex-wrap justify-end gap-2">
-            <Button busy={change.isPending} onClick={disable}>
-              {of.disabled ? 'Enable' : 'Disable'}
-            </Button>
-            <Button tone="danger" busy={change.isPending} onClick={revoke}>
-              Revoke
-            </Button>
-          </div>
-        </div>
-      </Dialog>
-    </>
-  );
-}
-
 const isPast = (at: string): boolean => Date.parse(at) <= Date.now();
 
 function KeyState({ of }: { readonly of: Key }): ReactNode {
@@ -174,7 +117,17 @@ export function AccountPeople({ id }: { readonly id: string }): ReactNode {
               columns={columns}
               rows={rows}
               rowKey={({ hash }) => hash}
-              empty={<Empty title="No key" text="Its owner has made none, or signs in with a wallet." />}
+              empty={
+                <Empty
+                  title="No key"
+                  text={
+                    <>
+                      Its owner has made none, or signs in with a wallet. <code>tollgate key create {id}</code> makes
+                      one.
+                    </>
+                  }
+                />
+              }
             />
           )}
         </QueryView>

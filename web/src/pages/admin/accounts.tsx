@@ -103,7 +103,12 @@ export function Accounts({ pageOf }: { readonly pageOf: (account: string) => str
               columns={columns}
               rows={rows}
               rowKey={({ id }) => id}
-              empty={<Empty title="No account" text="Accounts appear with their first key or deposit." />}
+              empty={
+                <Empty
+                  title="No account"
+                  text="Make one with New account. A wallet that pays in, or has a key, is here by itself."
+                />
+              }
             />
           )}
         </QueryView>

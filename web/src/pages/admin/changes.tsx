@@ -1,5 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { Link } from 'wouter';
 import { api, type AnswerOf, call } from '../../api/client.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -8,6 +9,7 @@ import { Empty } from '../../ui/empty.tsx';
 import { QueryView } from '../../ui/query-view.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
 import { Time } from '../../ui/time.tsx';
+import { accountPage, callPage, sellerPage } from './paths.ts';
 
 type Change = AnswerOf<'listAdminActs'>['data'][number];
 
@@ -60,15 +62,40 @@ const unescaped = (text: string): string => {
   }
 };
 
+const textOf = (value: unknown): string => {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number') return String(Number(value.toFixed(6)));
+  // The objects of a list, such as the models of a comparison, would fill the page. The log has them.
+  if (Array.isArray(value) && value.some((each) => typeof each === 'object')) return `${value.length} of them`;
+  return JSON.stringify(value);
+};
+
 /** The members of a request, such as `amount_usd: 40, reference: invoice-1`. What is no object stays as it is. */
 function membersOf(body: string): string {
   try {
     return Object.entries(JSON.parse(body) as object)
-      .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+      .map(([name, value]) => `${name}: ${textOf(value)}`)
       .join(', ');
   } catch {
     return body;
   }
+}
+
+/** The pages of what a change was about. */
+const PAGES: Readonly<Record<string, (id: string) => string>> = {
+  accounts: accountPage,
+  providers: sellerPage,
+  calls: (id) => callPage('', id),
+};
+
+function Subject({ request, id }: { readonly request: string; readonly id: string }): ReactNode {
+  const page = PAGES[/^[A-Z]+ (\w+)/.exec(request)?.[1] ?? ''];
+  if (page === undefined) return <span className="wrap-anywhere">{id}</span>;
+  return (
+    <Link href={page(id)} className="wrap-anywhere hover:underline">
+      {id}
+    </Link>
+  );
 }
 
 /** A change in words, and its subject. */
@@ -80,12 +107,14 @@ function Words({ of: { method, path } }: { readonly of: Change }): ReactNode {
     return (
       <>
         <span className="font-medium">{words}</span>{' '}
-        {found[1] !== undefined && <span className="break-all">{unescaped(found[1])}</span>}
+        {found[1] !== undefined && <Subject request={request} id={unescaped(found[1])} />}
       </>
     );
   }
   return <span className="font-mono text-sm break-all">{unescaped(request)}</span>;
 }
+
+const actorOf = ({ actor, label }: Change): string => label ?? (actor === 'root' ? 'the admin key' : actor);
 
 const COLUMNS: readonly Column<Change>[] = [
   {
@@ -97,6 +126,7 @@ const COLUMNS: readonly Column<Change>[] = [
         {row.body !== null && row.body !== '' && row.body !== '{}' && (
           <span className="mt-0.5 block text-sm wrap-anywhere text-soft">{membersOf(row.body)}</span>
         )}
+        <span className="mt-0.5 block text-sm wrap-anywhere text-soft sm:hidden">by {actorOf(row)}</span>
       </>
     ),
   },
@@ -104,10 +134,10 @@ const COLUMNS: readonly Column<Change>[] = [
     id: 'actor',
     head: 'By',
     from: 'sm',
-    cell: ({ actor, label, address }) => (
+    cell: (row) => (
       <>
-        <span className="break-all">{label ?? (actor === 'root' ? 'the admin key' : actor)}</span>
-        <span className="block text-xs text-soft">{address}</span>
+        <span className="block min-w-28 wrap-anywhere">{actorOf(row)}</span>
+        <span className="block text-xs text-soft">{row.address}</span>
       </>
     ),
   },
@@ -121,8 +151,17 @@ const COLUMNS: readonly Column<Change>[] = [
         <Badge tone={status < 400 ? 'plain' : 'bad'}>{status < 400 ? 'done' : `refused, ${status}`}</Badge>
       ),
   },
-  { id: 'at', head: 'When', align: 'right', cell: ({ at }) => (at === null ? '–' : <Time at={at} />) },
+  { id: 'at', head: 'When', align: 'right', cell: ({ at }) => (at === null ? '–' : <When at={at} />) },
 ];
+
+const When = ({ at }: { readonly at: string }): ReactNode => (
+  <>
+    <Time at={at} />
+    <span className="block text-xs text-soft max-sm:hidden">
+      <Time at={at} exact />
+    </span>
+  </>
+);
 
 /** The log of changes by administrators. */
 export default function Changes(): ReactNode {

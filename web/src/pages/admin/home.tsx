@@ -68,6 +68,14 @@ function Found({ overview }: { readonly overview: Overview }): ReactNode {
         rows={overview.customers}
         rowKey={({ account }) => account}
         empty="No account called in this range."
+        advice={
+          <>
+            A customer needs an account with money, and a key:{' '}
+            <a href="/docs/guide/run/first-account" className="link">
+              the first account
+            </a>
+          </>
+        }
       />
       <div className="grid gap-5 lg:grid-cols-2">
         <Top
@@ -76,6 +84,11 @@ function Found({ overview }: { readonly overview: Overview }): ReactNode {
           rows={overview.services}
           rowKey={({ primitive, service }) => `${primitive}/${service}`}
           empty="Nothing was called in this range."
+          advice={
+            <Link href="/admin?tab=services" className="link">
+              What is on sale
+            </Link>
+          }
         />
         <Top
           title="Providers"
@@ -83,6 +96,11 @@ function Found({ overview }: { readonly overview: Overview }): ReactNode {
           rows={overview.providers}
           rowKey={({ provider }) => provider}
           empty="Nobody served in this range."
+          advice={
+            <Link href="/admin?tab=providers" className="link">
+              Who may serve
+            </Link>
+          }
         />
       </div>
       <Card title="Gateways" flush>
@@ -210,24 +228,32 @@ function Volume({ overview: { by_time: times, range } }: { readonly overview: Ov
   );
 }
 
-const MONEY = [
-  ['deposits_micro_usdc', 'Deposits of accounts', 'They can spend it.'],
+type Money = readonly [member: keyof Overview['money'], name: string, note: string, page?: string];
+
+const MONEY: readonly Money[] = [
+  ['deposits_micro_usdc', 'Deposits of accounts', 'They can spend it.', '/admin?tab=accounts'],
   ['locked_micro_usdc', 'Locked', 'By calls that run.'],
-  ['owed_to_providers_micro_usdc', 'Owed to providers', 'Earned, and not paid out.'],
+  ['owed_to_providers_micro_usdc', 'Owed to providers', 'Earned, and not paid out.', '/admin?tab=providers'],
   ['operator_micro_usdc', 'Yours', 'Fees, and what your own services earned.'],
   ['suspense_micro_usdc', 'Of nobody yet', 'Deposits from unknown wallets.'],
   ['grants_micro_usdc', 'Credit that you granted', 'Less what you took back, paid out or put on chains.'],
-] as const;
+];
 
 function MoneyAtRest({ money }: { readonly money: Overview['money'] }): ReactNode {
   const shown = MONEY.filter(([name]) => name !== 'suspense_micro_usdc' || money[name] !== 0);
   return (
     <Card title="Money at rest">
       <dl className="grid gap-y-3">
-        {shown.map(([member, name, note]) => (
+        {shown.map(([member, name, note, page]) => (
           <div key={member} className="flex items-baseline justify-between gap-4">
             <dt>
-              {name}
+              {page === undefined ? (
+                name
+              ) : (
+                <Link href={page} className="hover:underline">
+                  {name}
+                </Link>
+              )}
               <span className="block text-sm text-soft">{note}</span>
             </dt>
             <dd className="font-medium">
@@ -246,16 +272,25 @@ function Top<Row>({
   rows,
   rowKey,
   empty,
+  advice,
 }: {
   readonly title: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly rowKey: (row: Row) => string;
   readonly empty: string;
+  /** Says how a row comes to be. An empty table shows it. */
+  readonly advice: ReactNode;
 }): ReactNode {
   return (
     <Card title={title} flush>
-      <Table caption={title} columns={columns} rows={rows} rowKey={rowKey} empty={<Empty title={empty} />} />
+      <Table
+        caption={title}
+        columns={columns}
+        rows={rows}
+        rowKey={rowKey}
+        empty={<Empty title={empty} text={advice} />}
+      />
     </Card>
   );
 }

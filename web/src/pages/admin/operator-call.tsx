@@ -18,7 +18,7 @@ import { Table, type Column } from '../../ui/table.tsx';
 import { formatDuration } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { ACCOUNTS, useAccountChange } from './account.ts';
-import { accountPage } from './paths.ts';
+import { accountPage, servicesPage } from './paths.ts';
 
 type FailedAttempt = CallDetail['failed_attempts'][number];
 
@@ -26,9 +26,11 @@ const ATTEMPTS: readonly Column<FailedAttempt>[] = [
   {
     id: 'provider',
     head: 'Provider',
-    cell: ({ provider, error }) => (
+    cell: ({ provider, service, error }) => (
       <>
-        <p className="font-medium">{provider}</p>
+        <Link href={servicesPage(service)} className="font-medium hover:underline">
+          {provider}
+        </Link>
         <p className="text-sm break-words text-soft">{error}</p>
       </>
     ),

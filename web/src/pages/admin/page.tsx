@@ -60,7 +60,7 @@ export default function AdminPage(): ReactNode {
             <Heading
               title="Operator"
               lead={
-                COMPANY === null ? 'Sign in with the admin key of this gateway.' : 'Sign in to administer this gateway.'
+                COMPANY === null ? 'Sign in with an admin key of this gateway.' : 'Sign in to administer this gateway.'
               }
             />
             {COMPANY !== null && (

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { type Provider, useProviders } from '../../api/catalogue.ts';
+import { flagName, flagText } from '../../calls/flags.tsx';
 import { Card } from '../../ui/card.tsx';
 import { Empty } from '../../ui/empty.tsx';
 import { formatNumber, formatShare } from '../../ui/number.ts';
@@ -63,7 +64,10 @@ function Flags({ of }: { readonly of: Provider }): ReactNode {
     <ul className="grid gap-0.5 text-sm">
       {broken.map(([flag, count]) => (
         <li key={flag}>
-          <span className="text-soft">{flag.replaceAll('_', ' ')}</span> {formatNumber(count)}
+          <span className="text-soft" title={flagText(flag)}>
+            {flagName(flag)}
+          </span>{' '}
+          {formatNumber(count)}
         </li>
       ))}
     </ul>

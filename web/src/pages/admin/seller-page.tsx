@@ -71,7 +71,9 @@ export function SellerPage({ id }: { readonly id: string }): ReactNode {
                 columns={PAYOUTS}
                 rows={found.payouts}
                 rowKey={({ reference }) => reference}
-                empty={<Empty title="No payout was booked" />}
+                empty={
+                  <Empty title="No payout was booked" text="Book what you paid it by hand with Book a payout, above." />
+                }
               />
             </Card>
           )}

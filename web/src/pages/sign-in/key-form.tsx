@@ -2,15 +2,14 @@ import { useState, type SyntheticEvent, type ReactNode } from 'react';
 import { Button } from '../../ui/button.tsx';
 import { Field } from '../../ui/field.tsx';
 
-/** Signs in with an API key. */
+/** Signs in with an API key, and an operator who took this form with the admin key. */
 export function KeyForm({ busy, onKey }: { readonly busy: boolean; readonly onKey: (key: string) => void }): ReactNode {
   const [key, setKey] = useState('');
   const [error, setError] = useState<string | null>(null);
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     const text = key.trim();
-    if (text.startsWith('svc-admin-')) return setError('This is an admin key. Use the form for operators below.');
-    if (!text.startsWith('svc-sk-')) return setError('An API key begins with svc-sk-.');
+    if (!/^svc-(?:sk|admin)-/.test(text)) return setError('An API key begins with svc-sk-.');
     setError(null);
     onKey(text);
   };

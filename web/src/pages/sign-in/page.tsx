@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState, type ReactNode } from 'react';
 import { useLocation, useSearch } from 'wouter';
+import { signInOperator } from '../../api/operator.ts';
 import { askSession, signIn, type SignInProof, useSession } from '../../api/session.ts';
 import { isElsewhere, Link } from '../../app/link.tsx';
 import { COMPANY, COMPANY_FAILURES, CompanyLink } from '../../account/company.tsx';
@@ -103,6 +104,17 @@ function Ways({ after }: { readonly after: string }): ReactNode {
       setBusy(null);
     }
   };
+  const byKey = (key: string) => {
+    if (!key.startsWith('svc-admin-')) return void prove('key', async () => ({ api_key: key }));
+    setFailed(null);
+    setBusy('key');
+    void signInOperator(key)
+      .then(
+        () => navigate('/admin'),
+        (error: unknown) => setFailed({ way: 'key', error }),
+      )
+      .finally(() => setBusy(null));
+  };
   const byWallet = (wallet: FoundWallet) =>
     void prove(wallet.id, async () => ({ siwx: await signSignIn(await wallet.connect(), STATEMENT) }));
 
@@ -153,7 +165,7 @@ function Ways({ after }: { readonly after: string }): ReactNode {
             </Card>
           )}
           <Card title="API key">
-            <KeyForm busy={busy === 'key'} onKey={(key) => void prove('key', async () => ({ api_key: key }))} />
+            <KeyForm busy={busy === 'key'} onKey={byKey} />
             {fault((way) => way === 'key')}
           </Card>
           <OperatorForm />

@@ -32,6 +32,12 @@ export default function CallsPage(): ReactNode {
           <FindCall />
           <Filters filters={filters} onChange={setFilters} />
           <List filters={filters} onClear={() => setFilters(NO_FILTERS)} />
+          <p className="mt-4 text-sm text-soft">
+            A call that was refused before it began cost nothing and is not here: its answer says why.{' '}
+            <a href="/docs/guide/reference/errors" className="link">
+              What each refusal means
+            </a>
+          </p>
         </>
       )}
     </Frame>

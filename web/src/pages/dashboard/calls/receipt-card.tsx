@@ -5,8 +5,8 @@ import type { CallDetail } from '../../../api/own.ts';
 import { Card } from '../../../ui/card.tsx';
 import { Copy } from '../../../ui/copy.tsx';
 import { TextArea } from '../../../ui/field.tsx';
+import { exactMicroUsd } from '../../../ui/exact-usd.ts';
 import { Fold } from '../../../ui/fold.tsx';
-import { Money } from '../../../ui/money.tsx';
 import { Skeleton } from '../../../ui/skeleton.tsx';
 import { Time } from '../../../ui/time.tsx';
 import { verifyReceipt, type Verdict } from './receipt.ts';
@@ -62,8 +62,8 @@ function Judged({ text, call }: { readonly text: string; readonly call: CallDeta
         <dl className="mt-4 grid gap-x-6 gap-y-2 text-sm sm:grid-cols-[auto_1fr]">
           <Fact name="Call" value={<span className="font-mono break-all">{verdict.facts.id}</span>} />
           <Fact name="Account" value={<span className="font-mono break-all">{verdict.facts.account}</span>} />
-          <Fact name="Locked" value={<Money micro={verdict.facts.lock} />} />
-          <Fact name="Charged" value={<Money micro={verdict.facts.charged} />} />
+          <Fact name="Locked" value={exactMicroUsd(Number(verdict.facts.lock))} />
+          <Fact name="Charged" value={exactMicroUsd(Number(verdict.facts.charged))} />
           {verdict.facts.tags !== undefined && (
             <Fact
               name="Tags"

@@ -78,7 +78,7 @@ export const limitFault = ({ limit }: KeyDraft): string | null =>
 const RESETS = [
   { value: '', text: 'Once, for all time' },
   { value: 'daily', text: 'Each day' },
-  { value: 'weekly', text: 'Each week, from Monday' },
+  { value: 'weekly', text: 'Each week' },
   { value: 'monthly', text: 'Each month' },
 ];
 
@@ -151,7 +151,7 @@ function Budget({ draft, onChange, faults = {} }: FieldsProps): ReactNode {
       />
       <Select
         label="The limit counts"
-        hint="Earlier spending counts too."
+        hint="Earlier spending counts. Weeks begin on Monday."
         options={RESETS}
         disabled={draft.limit.trim() === ''}
         value={draft.reset}

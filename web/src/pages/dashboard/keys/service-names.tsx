@@ -19,13 +19,16 @@ export function ServiceNames({
 }): ReactNode {
   const id = useId();
   const [typed, setTyped] = useState('');
-  const names = value.split('\n').filter((name) => name !== '');
+  // What is typed is in `value` at once, so that the form can be sent without a press on Add.
+  const [pending, setPending] = useState<readonly string[]>([]);
+  const names = value.split('\n').filter((name) => name !== '' && !pending.includes(name));
   const { data: services = [] } = useServices();
   const known = [...new Set(services.map(({ name }) => name))].filter((name) => !names.includes(name));
-  const add = (text: string) => {
-    const more = text.split(/[\s,]+/).filter((name) => name !== '');
-    setTyped('');
-    if (more.length > 0) onChange([...new Set([...names, ...more])].join('\n'));
+  const type = (text: string, isWhole: boolean) => {
+    const more = text.split(/[\s,]+/).filter((name) => name !== '' && !names.includes(name));
+    setTyped(isWhole ? '' : text);
+    setPending(isWhole ? [] : more);
+    onChange([...new Set([...names, ...more])].join('\n'));
   };
   return (
     <div className="grid gap-2">
@@ -47,18 +50,16 @@ export function ServiceNames({
           onChange={({ target, nativeEvent }) => {
             // A browser that fills in a suggestion reports no kind of input, or a replacement.
             const { inputType } = nativeEvent as InputEvent;
-            if ((inputType === undefined || inputType === 'insertReplacementText') && known.includes(target.value))
-              add(target.value);
-            else setTyped(target.value);
+            const isChosen = inputType === undefined || inputType === 'insertReplacementText';
+            type(target.value, isChosen && known.includes(target.value));
           }}
-          onBlur={() => add(typed)}
           onKeyDown={(event) => {
             if (event.key !== 'Enter') return;
             event.preventDefault();
-            add(typed);
+            type(typed, true);
           }}
         />
-        <Button onClick={() => add(typed)} disabled={typed.trim() === ''}>
+        <Button onClick={() => type(typed, true)} disabled={typed.trim() === ''}>
           <Plus size={16} aria-hidden />
           Add
         </Button>
@@ -79,7 +80,7 @@ export function ServiceNames({
               <button
                 type="button"
                 aria-label={`Remove ${name}`}
-                onClick={() => onChange(names.filter((each) => each !== name).join('\n'))}
+                onClick={() => onChange([...names.filter((each) => each !== name), ...pending].join('\n'))}
                 className="grid size-8 place-items-center rounded-md text-soft hover:text-ink"
               >
                 <X size={14} aria-hidden />
