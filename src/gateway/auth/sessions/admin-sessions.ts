@@ -5,7 +5,7 @@ import { GatewayError } from '#errors';
 import { type SealSecret, secretsOf } from '#security';
 import type { WebRequest } from '#http';
 import { findGuarded, isFresh, type LookupDeps, ADMIN, type WebSession, type WebSessions } from './web-sessions.ts';
-import { parseKey } from '../api-key.ts';
+import { hashKey } from '../api-key.ts';
 import { bearerOf, unauthorized } from '../credential.ts';
 import type { SessionCookies } from './session-cookie.ts';
 import { type AdminGate, createNetworkGate } from '../administrators/admin-gate.ts';
@@ -20,7 +20,10 @@ type AdminRequest = FromAddress & { readonly url: string; readonly headers: Inco
  * from the address.
  */
 interface AdminSessions {
-  /** Begins a session of the admin key that the request has. The gate has accepted this key. */
+  /**
+   * Begins a session of the admin key that the request has, and that the gate has accepted. Throws GatewayError
+   * `unauthorized` without a key.
+   */
   begin(request: WebRequest): ReturnType<WebSessions['begin']>;
   /**
    * Rejects with GatewayError `unauthorized` without a session, or if the session is over or belongs to another admin
@@ -89,12 +92,16 @@ export function createAdminSessions(options: AdminSessionsOptions): AdminSession
     administrator,
     mayChange: ({ person, createdAt }) => person !== null && isFresh(createdAt, now()),
     begin({ headers }) {
-      const key = bearerOf(headers.authorization ?? '') ?? '';
-      const withRoles = key === adminKey ? null : parseKey(key);
+      // The gate lets the session of a person pass, too.
+      const key = bearerOf(headers.authorization ?? '');
+      if (key === undefined)
+        throw unauthorized('A session begins with an admin key: send "Authorization: Bearer svc-admin-…"');
+      const isRoot = adminKey !== null && hashKey(key) === hashKey(adminKey);
+      const keyHash = isRoot ? keyHashes[0]! : WITH_ROLES + hashKey(key);
       return sessions.begin({
         account: ADMIN,
         signedInBy: 'admin_key',
-        keyHash: withRoles === null ? (keyHashes[0] ?? null) : WITH_ROLES + withRoles.hash,
+        keyHash,
         wallet: null,
         client: headers['user-agent'] ?? '',
       });

@@ -133,6 +133,8 @@ test('an administrator reads and changes what the rights cover, and nothing else
   expect((await visitor.ask('GET', '/admin/v1/accounts')).status).toBe(200);
   expect((await visitor.ask('POST', '/admin/v1/accounts', { name: 'by-oli' })).status).toBe(201);
   expect((await visitor.ask('POST', '/admin/v1/reload')).status).toBe(403);
+  // A session of an admin key begins with the key, not with the session of a person.
+  expect((await visitor.ask('POST', '/admin/v1/session')).status).toBe(401);
   const { visitor: ann } = await signIn('ann');
   expect((await ann.ask('GET', '/admin/v1/accounts')).status).toBe(401);
 });
