@@ -133,6 +133,7 @@ test('a wallet signs for it, once, with a nonce of the gateway', async () => {
 
 test.each([
   ['no budget', { limit: null }, 'limit'],
+  ['a budget that refuses nothing', { limit_soft: true }, 'limit_soft'],
   ['no end', { expires_at: null }, 'expires_at'],
   ['an end in the past', { expires_at: '2020-01-01T00:00:00Z' }, 'expires_at'],
   ['an end in ten years', { expires_at: '2036-12-01T00:00:00Z' }, 'expires_at'],

@@ -145,11 +145,15 @@ function allowRequest(app: FastifyInstance, deps: SignInRequestsDeps): void {
   });
 }
 
-/** The end of a consent. Throws GatewayError `invalid_request` without a budget or an end, which every grant has. */
-function endOf({ limit, expiresAt }: ReturnType<typeof parseKeyBody>, at: number): number {
+/** The end of a consent. Throws GatewayError `invalid_request` without a budget that refuses calls, or without an end. */
+function endOf({ limit, limitSoft, expiresAt }: ReturnType<typeof parseKeyBody>, at: number): number {
   if (limit == null)
     throw new GatewayError('invalid_request', 'limit must be the most that the program may spend, in USD', {
       param: 'limit',
+    });
+  if (limitSoft === true)
+    throw new GatewayError('invalid_request', 'limit_soft cannot be true: the budget of a program refuses calls', {
+      param: 'limit_soft',
     });
   if (expiresAt == null || expiresAt > at + GRANT_DAYS_MAX * DAY_MS)
     throw new GatewayError('invalid_request', `expires_at must be at most ${GRANT_DAYS_MAX} days from now`, {
