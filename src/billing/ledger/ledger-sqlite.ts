@@ -17,7 +17,7 @@ import {
 } from './group-commit.ts';
 import { payloadOf, type RecordRows } from './ledger-log-rows.ts';
 import { LedgerMemory, RowsInMemory } from './ledger-memory.ts';
-import type { LedgerOperation, OperationResult } from './ledger-operations.ts';
+import { type LedgerOperation, type OperationResult, resolvedAt } from './ledger-operations.ts';
 import { readAccount, readBudget } from './ledger-rows.ts';
 import { checkWritten } from './check-written.ts';
 import type { AccountRow, BudgetRow, JournalRow, LockRow, BatchRows } from './ledger-changes.ts';
@@ -400,7 +400,7 @@ class LedgerLogCommit {
     this.#failure = null;
     this.#flushing = null;
     this.#before = record.operations;
-    for (const { resolve, result } of record.waiters) resolve(atTimeOf(record, result!));
+    for (const { resolve, result } of record.waiters) resolve(resolvedAt(record.at, result!));
     for (const resolve of record.readers) resolve();
     const batch = { chain: EMBEDDED_CHAIN, size: record.operations, durationMs: performance.now() - begun };
     for (const listener of this.#listeners) listener(batch);
@@ -486,10 +486,6 @@ const flush = (commit: LedgerLogCommit): void => commit.flush();
 const flushLate = (commit: LedgerLogCommit): void => commit.flushLate();
 /** One more turn, in which more operations join the record. */
 const flushSoon = (commit: LedgerLogCommit): void => void setImmediate(flush, commit);
-
-/** The time of an end in the books is that of its record, which may have later decisions. */
-const atTimeOf = ({ at }: Draft, result: OperationResult): OperationResult =>
-  'resolvedAt' in result && result.resolvedAt !== at ? { ...result, resolvedAt: at } : result;
 
 const isFull = (cause: DatabaseError) => new LedgerUnavailable('The disk of the database is full', { cause });
 

@@ -59,7 +59,8 @@ describe('threads of the embedded database', () => {
   test('one stays for ten minutes, further ones for seconds', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
-    const three = () => Promise.all([database.snapshot(null, rows), database.snapshot(null, rows), database.snapshot(null, rows)]);
+    const three = () =>
+      Promise.all([database.snapshot(null, rows), database.snapshot(null, rows), database.snapshot(null, rows)]);
     await three();
     const threads = countThreads();
     vi.advanceTimersByTime(9_000);
