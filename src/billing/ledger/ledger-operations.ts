@@ -39,7 +39,7 @@ export type LedgerOperation =
 
 export type OperationResult = LockResult | SettleResult | ReleaseResult | KeepResult | TransferResult;
 
-/** `result` with the time of the record that it is in: the books have this time, and later decisions may have moved it. */
+/** The result with the time of its record, which the books have: later decisions may have moved it. */
 export const resolvedAt = (at: number, result: OperationResult): OperationResult =>
   'resolvedAt' in result && result.resolvedAt !== at ? { ...result, resolvedAt: at } : result;
 

@@ -145,7 +145,7 @@ function allowRequest(app: FastifyInstance, deps: SignInRequestsDeps): void {
   });
 }
 
-/** The end of a consent. Throws GatewayError `invalid_request` without a budget that refuses calls, or without an end. */
+/** The end of a consent. Throws GatewayError `invalid_request` without an end or a budget that refuses calls. */
 function endOf({ limit, limitSoft, expiresAt }: ReturnType<typeof parseKeyBody>, at: number): number {
   if (limit == null)
     throw new GatewayError('invalid_request', 'limit must be the most that the program may spend, in USD', {
