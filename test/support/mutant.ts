@@ -37,6 +37,9 @@ export function createMutant(mutations: readonly Mutation[]): Mutant {
     'src/foundation/store',
     'src/foundation/version.ts',
     'src/foundation/maps.ts',
+    'src/foundation/wire/collections.ts',
+    'src/foundation/wire/places.ts',
+    'src/foundation/wire/shares.ts',
     'package.json',
     ...CHILD,
   ])
