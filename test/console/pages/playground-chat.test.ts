@@ -116,8 +116,9 @@ test('with the keyboard alone: find a model, talk to it, read the receipt', asyn
   };
   await tabTo(/Choose another service/);
   await page.keyboard.press('Enter');
+  await page.getByRole('combobox', { name: 'Search services' }).waitFor();
+  // Enter waits for the list of what was typed.
   await page.keyboard.type('echo');
-  await page.getByRole('option', { name: /demo\/echo/ }).waitFor();
   await page.keyboard.press('Enter');
   await page.getByRole('textbox', { name: 'Message to demo/echo' }).waitFor();
   await tabTo(/Message to/);

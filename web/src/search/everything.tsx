@@ -54,6 +54,7 @@ function Places({ onDone }: { readonly onDone: () => void }): ReactNode {
       words={words}
       onWords={setWords}
       items={found}
+      isLate={late !== words}
       keyOf={({ href }) => href}
       onChoose={go}
       empty={isPending ? 'Loading' : 'Nothing about this. Try fewer words.'}

@@ -12,6 +12,7 @@ export function Finder<T>({
   words,
   onWords,
   items,
+  isLate,
   keyOf,
   line,
   onChoose,
@@ -24,6 +25,8 @@ export function Finder<T>({
   readonly words: string;
   readonly onWords: (words: string) => void;
   readonly items: readonly T[];
+  /** The items are those of earlier words: Enter chooses once those of these words are there. */
+  readonly isLate: boolean;
   readonly keyOf: (item: T) => string;
   readonly line: (item: T) => ReactNode;
   readonly onChoose: (item: T) => void;
@@ -40,15 +43,21 @@ export function Finder<T>({
   useEffect(() => {
     document.getElementById(`${id}-${here}`)?.scrollIntoView({ block: 'nearest' });
   }, [id, here]);
+  const [isEntered, setEntered] = useState(false);
+  useEffect(() => {
+    if (!isEntered || isLate) return;
+    setEntered(false);
+    if (items[here] !== undefined) onChoose(items[here]);
+  }, [isEntered, isLate, items, here, onChoose]);
   const onKey = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined) {
       event.preventDefault();
       choose(Math.max(0, Math.min(items.length - 1, here + step)));
     }
-    if (event.key === 'Enter' && items[here] !== undefined) {
+    if (event.key === 'Enter') {
       event.preventDefault();
-      onChoose(items[here]);
+      setEntered(true);
     }
   };
   return (
@@ -67,7 +76,10 @@ export function Finder<T>({
           placeholder={placeholder}
           autoComplete="off"
           spellCheck={false}
-          onChange={(event) => onWords(event.target.value)}
+          onChange={(event) => {
+            setEntered(false);
+            onWords(event.target.value);
+          }}
           onKeyDown={onKey}
           className="h-11 w-full rounded-md border border-edge bg-card pl-10 pr-3 text-base placeholder:text-soft"
         />

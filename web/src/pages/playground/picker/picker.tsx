@@ -93,6 +93,7 @@ function Services({
         words={words}
         onWords={setWords}
         items={shown}
+        isLate={late !== words}
         keyOf={({ kind: own, name }) => `${own} ${name}`}
         onChoose={onChoose}
         above={<Choice label="Kind" options={KIND_OPTIONS} chosen={kind} onChoose={setKind} />}
