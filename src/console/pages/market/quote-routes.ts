@@ -31,9 +31,16 @@ const MEDIA = {
   ],
 };
 
+/** The members of the body of a model's call, once for the kinds that have the same. */
+const MODEL_BODIES = [
+  ...new Map(
+    [['messages'], ...QUOTED.map(([, { quotedBy = [] }]) => quotedBy)].map((body) => [body.join(), body]),
+  ).values(),
+];
+
 /** The rules of the body by the kind of call, for the reference. The reader of the call checks them. */
 const NEEDED: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
-  model: { anyOf: [['messages'], ...QUOTED.map(([, { quotedBy }]) => quotedBy)].map((more) => priced('model', more)) },
+  model: { anyOf: MODEL_BODIES.map((more) => priced('model', more)) },
   image: MEDIA,
   video: { allOf: [MEDIA, { required: ['duration'] }] },
   tool: priced('tool'),
