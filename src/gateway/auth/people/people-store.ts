@@ -28,7 +28,8 @@ export interface PeopleStore {
   endRefresh(claimed: ClaimedPerson, isUnclear: boolean): Promise<void>;
   /** Forgets the token of a claimed person. False if a newer sign-in has brought another one. */
   forgetToken(claimed: ClaimedPerson): Promise<boolean>;
-  askSoon(account: string): Promise<void>;
+  /** The person is due at this time. */
+  askAt(account: string, at: number): Promise<void>;
   silentSince(at: number, limit: number): Promise<readonly Person[]>;
   /** Accounts with open sessions. */
   absentSince(at: number, limit: number): Promise<readonly string[]>;
@@ -53,7 +54,7 @@ const SQL = loadStatements(import.meta.url, './sql/people.sql', [
   'renewToken',
   'endRefresh',
   'forgetToken',
-  'askSoon',
+  'askAt',
   'listSilent',
   'listAbsent',
   'listTokens',
@@ -110,8 +111,8 @@ export function createPeopleStore(database: Pick<Database, 'query'>, { secret, n
     },
     forgetToken: async ({ account, sealedToken }) =>
       (await database.query(SQL.forgetToken, [account, sealedToken])).length > 0,
-    async askSoon(account) {
-      await database.query(SQL.askSoon, [account, now()]);
+    async askAt(account, at) {
+      await database.query(SQL.askAt, [account, at]);
     },
     silentSince: async (at, limit) => (await database.query(SQL.listSilent, [at, limit])).map(personOf),
     absentSince: async (at, limit) =>

@@ -42,6 +42,8 @@ interface PeopleDeps {
 const AT_ONCE = 20;
 /** A gateway that has claimed a person, and stops, leaves the person to others after this time. */
 const CLAIM_MS = 60_000;
+/** A provider first tells its clients of a logout and then ends its own session, until when its tokens are good. */
+const AFTER_LOGOUT_MS = 3_000;
 const BATCH = 200;
 
 interface Membership {
@@ -182,7 +184,7 @@ export function createPeople(deps: PeopleDeps): People {
       const person = subject === null ? null : subjectAccount(config.issuer, subject);
       if (person !== null) await sessions.endOfPerson(person, sid);
       const ended = person === null && sid !== null ? await sessions.endOfSid(sid) : [];
-      for (const account of person === null ? ended : [person]) await store.askSoon(account);
+      for (const account of person === null ? ended : [person]) await store.askAt(account, now() + AFTER_LOGOUT_MS);
     },
 
     async follow() {

@@ -27,7 +27,7 @@ WHERE account = $1 AND refresh_token = $2
 -- name: forgetToken
 UPDATE people SET refresh_token = NULL, asked_until = NULL, unclear = 0 WHERE account = $1 AND refresh_token = $2 RETURNING account
 
--- name: askSoon
+-- name: askAt
 UPDATE people SET due_at = $2 WHERE account = $1
 
 -- name: listSilent
