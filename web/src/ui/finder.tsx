@@ -1,5 +1,5 @@
 import { Search } from 'lucide-react';
-import { useEffect, useId, useState, type KeyboardEvent, type ReactNode } from 'react';
+import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
 
 /** Focuses the element when its dialog opens. React's own `autoFocus` would focus it before that. */
 const focusFirst = (element: HTMLInputElement | null): void => element?.setAttribute('autofocus', '');
@@ -43,12 +43,12 @@ export function Finder<T>({
   useEffect(() => {
     document.getElementById(`${id}-${here}`)?.scrollIntoView({ block: 'nearest' });
   }, [id, here]);
-  const [isEntered, setEntered] = useState(false);
+  const isEntered = useRef(false);
   useEffect(() => {
-    if (!isEntered || isLate) return;
-    setEntered(false);
+    if (!isEntered.current || isLate) return;
+    isEntered.current = false;
     if (items[here] !== undefined) onChoose(items[here]);
-  }, [isEntered, isLate, items, here, onChoose]);
+  }, [isLate, items, here, onChoose]);
   const onKey = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined) {
@@ -57,7 +57,8 @@ export function Finder<T>({
     }
     if (event.key === 'Enter') {
       event.preventDefault();
-      setEntered(true);
+      if (isLate) isEntered.current = true;
+      else if (items[here] !== undefined) onChoose(items[here]);
     }
   };
   return (
@@ -77,7 +78,7 @@ export function Finder<T>({
           autoComplete="off"
           spellCheck={false}
           onChange={(event) => {
-            setEntered(false);
+            isEntered.current = false;
             onWords(event.target.value);
           }}
           onKeyDown={onKey}
