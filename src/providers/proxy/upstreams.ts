@@ -223,7 +223,6 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
 
 const targetOf = ({ config: { target } }: Upstream) => target;
 
-/** The pipe to a package has no address and needs no key. */
 function pathsOf(service: ServiceConfig['service']): {
   readonly paths?: 'model' | 'agent';
   readonly rpcPath?: string | null;
@@ -232,6 +231,7 @@ function pathsOf(service: ServiceConfig['service']): {
   return service.primitive === 'agent' ? { paths: 'agent', rpcPath: service.agent.rpcPath } : {};
 }
 
+/** The pipe to a package has no address and needs no key. */
 const PIPE = { kind: 'http', url: 'http://ai-sdk', apiKey: null } as const;
 
 /**
