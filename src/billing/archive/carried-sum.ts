@@ -82,7 +82,7 @@ export async function readCarriedSum(
   const statement = tag === undefined ? SQL.carriedByCalls : SQL.carriedOfTag;
   const hasMany = (await database.query(SQL.hasManyCalls, [account, from, FEW])).length > 0;
   const [row] = hasMany
-    ? await database.snapshot(`limits of ${account}`, (query) => query(statement, params))
+    ? await database.snapshot(`limit ${id}`, (query) => query(statement, params))
     : await database.query(statement, params);
   return {
     edge: Number(row!['edge']),
