@@ -229,15 +229,13 @@ test('where no segment can be begun nothing is answered as done, until one can',
 
 test('more than so many operations do not wait for a log that cannot be written, but the end of a call does', async () => {
   let isBroken = true;
-  const failed = Promise.withResolvers<void>();
   replaceWrites((real) => (...args) => {
     if (!isBroken) return real(...args);
-    failed.resolve();
     (args.at(-1) as Done)(failure('EIO'));
   });
   const first = credit('first', 1n);
-  await failed.promise;
-  await setImmediate();
+  // Until the ledger has heard of it, locks are answered at once.
+  await vi.waitFor(() => expect(ledger.probe()).rejects.toThrow('EIO'), { timeout: 60_000 });
   const waiting = Array.from({ length: WAITING_MAX }, (_, at) => lock(`waits-${at}`, 0n));
   await expect(lock('one-more', 0n)).rejects.toThrow('Too many operations wait for the ledger');
   const settled = settle('held', 40n);
