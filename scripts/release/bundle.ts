@@ -1,4 +1,4 @@
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { dirname, join, posix, relative, resolve, sep } from 'node:path';
 import { type OutputChunk, type Plugin, rolldown } from 'rolldown';
@@ -12,11 +12,8 @@ export interface Program {
   readonly folder: string;
   /** The packages that are bundled, with all that they import. */
   readonly packages: 'all' | ReadonlySet<string>;
-  /**
-   * Modules that its own start by their path as threads and processes, relative to the checkout. They are a second
-   * bundle. `all`: those that any module of `src` names. Then the package also has the SQL, Lua and pictures of `src`.
-   */
-  readonly programs: 'all' | readonly string[];
+  /** Whether its modules read SQL, Lua and pictures of `src`, which the package then has. */
+  readonly readsFiles: boolean;
 }
 
 export const GATEWAY: Program = {
@@ -36,7 +33,7 @@ export const GATEWAY: Program = {
     'undici',
     'ws',
   ]),
-  programs: 'all',
+  readsFiles: true,
 };
 
 /** The provider's proxy alone. None of its packages is native or reads files, so none must be installed. */
@@ -44,7 +41,7 @@ export const PROVIDER: Program = {
   main: 'src/program/cli/provider-main.ts',
   folder: 'provider',
   packages: 'all',
-  programs: ['src/providers/ai-sdk/worker/main.ts'],
+  readsFiles: false,
 };
 
 /** What bundled packages import at most later, or starts threads from its own files. These stay installed. */
@@ -98,10 +95,13 @@ export interface Bundle {
 export async function bundleSources(checkout: string, stage: string, program: Program): Promise<Bundle> {
   const noted = new Map<string, Load>();
   const plugin = asInPackage(checkout, program.packages, noted);
-  const chunks = [...(await write({ checkout, stage, plugin, entries: [program.main], shared: program.folder }))];
-  const entries = program.programs === 'all' ? threadsOf(checkout) : program.programs;
-  chunks.push(...(await write({ checkout, stage, plugin, entries, shared: 'threads' })));
-  const modules = chunks.flatMap(({ moduleIds }) => moduleIds).map((id) => posixPath(relative(checkout, id)));
+  const main = await write({ checkout, stage, plugin, entries: [program.main], shared: program.folder });
+  const entries = startedBy(checkout, main);
+  const threads = await write({ checkout, stage, plugin, entries, shared: 'threads' });
+  const missing = startedBy(checkout, threads).filter((path) => !entries.includes(path));
+  if (missing.length > 0) throw new Error(`Only programs start ${missing.join(', ')}, so the package would not have it`);
+  const chunks = [...main, ...threads];
+  const modules = chunks.flatMap((chunk) => modulesOf(checkout, chunk));
   const folders = modules.flatMap((id) => PACKAGE_FOLDER.exec(id)?.[0] ?? []);
   const isInstalled = (name: string) => existsSync(join(checkout, 'node_modules', name));
   const loads = [...noted.values()].filter(({ specifier }) => isInstalled(packageOf(specifier)));
@@ -113,10 +113,14 @@ export async function bundleSources(checkout: string, stage: string, program: Pr
   };
 }
 
-/** Modules that others start by their path as threads or processes, relative to the checkout. */
-function threadsOf(checkout: string): readonly string[] {
+/** Paths relative to the checkout. */
+const modulesOf = (checkout: string, { moduleIds }: OutputChunk): readonly string[] =>
+  moduleIds.map((id) => posixPath(relative(checkout, id)));
+
+/** Modules that these start by their path as threads or processes, relative to the checkout. */
+function startedBy(checkout: string, chunks: readonly OutputChunk[]): readonly string[] {
   const found = new Set<string>();
-  for (const path of globSync('src/**/*.ts', { cwd: checkout })) {
+  for (const path of chunks.flatMap((chunk) => modulesOf(checkout, chunk)).filter((id) => id.startsWith('src/'))) {
     const code = readFileSync(join(checkout, path), 'utf8');
     for (const [, name] of code.matchAll(PROGRAM)) found.add(posixPath(join(dirname(path), `${name!}.ts`)));
   }

@@ -9,7 +9,7 @@ import { licencesOf } from './licences.ts';
  * and the licences of the packages in the bundle.
  */
 export async function stageSources(checkout: string, stage: string, program: Program): Promise<Bundle> {
-  if (program.programs === 'all')
+  if (program.readsFiles)
     cpSync(join(checkout, 'src'), join(stage, 'src'), { recursive: true, filter: (path) => !path.endsWith('.ts') });
   const bundle = await bundleSources(checkout, stage, program);
   const lines = readFileSync(join(import.meta.dirname, 'source-lines.ts'), 'utf8');

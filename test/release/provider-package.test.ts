@@ -2,12 +2,10 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import {
   existsSync,
   globSync,
-  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
-  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +16,7 @@ import { stageProvider } from '../../scripts/release/provider-package.ts';
 import { startProvider, type TestProvider } from '../support/provider.ts';
 import { createKeeper } from '../support/server-process.ts';
 import { type RouterEnd, startTunnelRouter, type TunnelRouter } from '../support/tunnel-router.ts';
-import { CHECKOUT, loadedModules, namedFiles, notingLoads, placeInSource, runBroken } from './staged.ts';
+import { CHECKOUT, linkPackage, loadedModules, namedFiles, notingLoads, placeInSource, runBroken } from './staged.ts';
 
 // The package stands apart from the checkout, where it would find the packages of the checkout.
 const work = mkdtempSync(join(tmpdir(), 'tollgate-provider-'));
@@ -43,9 +41,7 @@ beforeAll(async () => {
     const made = run('keygen', '--chain', chain, '--out', file);
     providerIds.set(file, /^ *provider +(\S+)$/m.exec(made)![1]!);
   }
-  mkdirSync(join(work, 'node_modules', '@ai-sdk'), { recursive: true });
-  const compatible = join('node_modules', '@ai-sdk', 'openai-compatible');
-  symlinkSync(join(CHECKOUT, compatible), join(work, compatible));
+  linkPackage('@ai-sdk/openai-compatible', work);
 });
 afterAll(async () => {
   await Promise.all([router.stop(), upstream.stop()]);
@@ -114,21 +110,21 @@ it('has the modules of a proxy and its packages, and nothing of a gateway', () =
     const { sources: named } = JSON.parse(readFileSync(join(stage, map), 'utf8')) as { readonly sources: string[] };
     return named.map((source) => join(dirname(map), source));
   });
-  const modules = sources.flatMap((path) => /^src\/([^/]+)/.exec(path)?.[1] ?? []);
-  expect([...new Set(modules)].toSorted()).toEqual([
-    'ai-sdk',
-    'billing',
-    'cli',
-    'config',
-    'errors.ts',
-    'json-rpc',
-    'network',
-    'provide',
-    'provider-models',
-    'security',
-    'store',
-    'version.ts',
-    'wire',
+  const folders = sources.flatMap((path) => /^src\/([^/]+(?:\/[^/]+(?=\/))?)/.exec(path)?.[1] ?? []);
+  expect([...new Set(folders)].toSorted()).toEqual([
+    'billing/prices',
+    'foundation',
+    'foundation/security',
+    'foundation/store',
+    'foundation/wire',
+    'gateway/json-rpc',
+    'gateway/network',
+    'mcp/shapes',
+    'program/cli',
+    'providers/ai-sdk',
+    'providers/list-prices',
+    'providers/proxy',
+    'server/config',
   ]);
   expect(sources.filter((path) => path.startsWith('src/foundation/store/'))).toEqual([
     'src/foundation/store/database-name.ts',
@@ -179,7 +175,7 @@ it('runs a package of the AI SDK that is installed beside its file', async () =>
 });
 
 // The most files of a dial. File by file it loaded 105, and 53 of packages.
-const DIAL_MOST = 19;
+const DIAL_MOST = 22;
 
 it('loads few files when it dials in, and nothing of other commands', async () => {
   const loaded = await whileItProvides('wallet.json', async () => {});

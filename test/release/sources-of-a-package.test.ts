@@ -17,7 +17,7 @@ import { versionsOf } from '../../scripts/release/prune-modules.ts';
 import { stageSources } from '../../scripts/release/stage-sources.ts';
 import { startProvider } from '../support/provider.ts';
 import { createKeeper } from '../support/server-process.ts';
-import { CHECKOUT, loadedModules, namedFiles, notingLoads, placeInSource, runBroken } from './staged.ts';
+import { CHECKOUT, linkPackage, loadedModules, namedFiles, notingLoads, placeInSource, runBroken } from './staged.ts';
 
 let root: string;
 let bundle: Awaited<ReturnType<typeof stageSources>>;
@@ -57,7 +57,7 @@ it('has the licence of each package in the bundle, and no package twice', () => 
 });
 
 // The most files that a start may load. A checkout's start loads 811 and 251.
-const OWN_MOST = 66;
+const OWN_MOST = 78;
 const PACKAGES_MOST = 6;
 
 it('loads few files at a start, and nothing that only some gateways need', async () => {
@@ -106,8 +106,9 @@ it('names the source and its line in stack traces, of the process and of its thr
 it('runs: a development gateway answers calls, with its threads, its demo and a package of the AI SDK', async () => {
   const keeper = createKeeper([]);
   const upstream = await startProvider();
+  linkPackage('@ai-sdk/openai-compatible', join(root, 'selling'));
   writeFileSync(
-    join(root, 'start.toml'),
+    join(root, 'selling', 'start.toml'),
     `[[models]]
 name = "mine/by-package"
 pricing = { prompt = 1, completion = 2 }
@@ -120,7 +121,7 @@ sdk_settings = { name = "test", baseURL = "${upstream.url}", includeUsage = true
   try {
     const server = keeper.start({
       file: process.execPath,
-      args: [join(root, 'bin', 'tollgate.mjs'), 'start', '--config', join(root, 'start.toml')],
+      args: [join(root, 'bin', 'tollgate.mjs'), 'start', '--config', join(root, 'selling', 'start.toml')],
       cwd: root,
       env: {
         PATH: process.env['PATH'],

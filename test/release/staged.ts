@@ -1,5 +1,5 @@
 import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
 export const CHECKOUT = resolve(import.meta.dirname, '../..');
@@ -18,6 +18,13 @@ export const namedFiles = (stage: string, files: readonly string[]): readonly st
     ];
     return found.map(([at, name]) => join(dirname(join(dirname(file), at)), name));
   });
+
+/** Puts an installed package beside the files of `folder`, as `npm install --prefix` would. */
+export function linkPackage(name: string, folder: string): void {
+  const link = join(folder, 'node_modules', name);
+  mkdirSync(dirname(link), { recursive: true });
+  symlinkSync(realpathSync(join(CHECKOUT, 'node_modules', name)), link);
+}
 
 /** Runs Node in the folder, with a process that has no working folder and threads whose priority cannot be set. */
 export function runBroken(folder: string, args: readonly string[]): SpawnSyncReturns<string> {
