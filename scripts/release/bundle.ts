@@ -99,7 +99,8 @@ export async function bundleSources(checkout: string, stage: string, program: Pr
   const entries = startedBy(checkout, main);
   const threads = await write({ checkout, stage, plugin, entries, shared: 'threads' });
   const missing = startedBy(checkout, threads).filter((path) => !entries.includes(path));
-  if (missing.length > 0) throw new Error(`Only programs start ${missing.join(', ')}, so the package would not have it`);
+  if (missing.length > 0)
+    throw new Error(`Only programs start ${missing.join(', ')}, so the package would not have it`);
   const chunks = [...main, ...threads];
   const modules = chunks.flatMap((chunk) => modulesOf(checkout, chunk));
   const folders = modules.flatMap((id) => PACKAGE_FOLDER.exec(id)?.[0] ?? []);
