@@ -34,7 +34,7 @@ import { createPoll, showTask, type RunTaskDeps } from './tasks/run-task.ts';
 import type { SendAdapterDeps } from './send/sent-message.ts';
 import { tellAgent } from './push/own-webhook.ts';
 
-interface A2aOptions {
+interface A2aOptions extends Pick<A2aRoutesDeps, 'onRefused'> {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run' | 'admit' | 'visitor' | 'lookUp'>;
   readonly catalog: Catalog;
   readonly tasks: Tasks;
@@ -200,6 +200,7 @@ export function createA2a(options: A2aOptions): A2a {
       challenge: options.challenge,
       keepAlive: createKeepAlive(options.keepAliveMs ?? KEEP_ALIVE_MS),
       onError: options.onError,
+      onRefused: options.onRefused,
     }),
     addCards: (app) =>
       addCardRoutes(app, { catalog, cards, origin: options.origin, visitor: pipeline.visitor, bridged, namesBelow }),

@@ -49,7 +49,7 @@ import { createEndTask } from './tasks/end-task.ts';
 import { createToolTarget, type ToolTarget } from './call/tool-target.ts';
 import { createUpstreamSessions } from './servers/upstream-sessions.ts';
 
-interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 'strangers' | 'onError'> {
+interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 'strangers' | 'onError' | 'onRefused'> {
   readonly pipeline: Pipeline;
   readonly catalog: Catalog;
   readonly idempotency: Idempotency;
@@ -153,6 +153,7 @@ export function createMcp(options: McpOptions): Mcp {
     pipeline,
     paid: { idempotency: options.idempotency, payments },
     onError,
+    onRefused: options.onRefused,
     ...(options.blobs ? { largeReplies: createKeptReplies(options.blobs, config.upstream.imagesReplyBytesMax) } : {}),
   });
   const asksOfTasks = { tasks: options.tasks, replyBytesMax, ttlMs: config.tasks.ttlMs, version, now };

@@ -58,7 +58,7 @@ test('a single key keeps its own rate', async () => {
   await passing([key], PER_MINUTE + BURST);
   const { status, message } = await ask(key);
   expect(status).toBe(429);
-  expect(message).toMatch(/^Rate limit of 4 requests per minute exceeded/);
+  expect(message).toMatch(/^Rate limit of 4 requests per minute of this key exceeded/);
 });
 
 // Neither costs anything. Each has counters of its own, so a client that counts or waits can still call.
@@ -88,7 +88,7 @@ test.each(Object.entries(FREE_REQUESTS))('a key with a lower rate keeps to it: %
   const slow = (await spine.app.keys.create({ account, label: 'slow', kind: 'live', ...rates }))!.text;
   const passed = await passing([slow], 6, send);
   expect(passed).toBe(2);
-  expect((await send(slow)).message).toMatch(/^Rate limit of 2 requests per minute exceeded/);
+  expect((await send(slow)).message).toMatch(/^Rate limit of 2 requests per minute of this key exceeded/);
 });
 
 test('a rate that the operator sets replaces it, and one that the owner sets only lowers it', async () => {

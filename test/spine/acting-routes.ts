@@ -5,6 +5,7 @@ export const ACTING = {
   '/session/balance': 'GET',
   '/generation': 'GET',
   '/generations': 'GET',
+  '/refusals': 'GET',
   '/analytics/own': 'GET',
   '/activity': 'GET',
   '/statements/:month': 'GET',

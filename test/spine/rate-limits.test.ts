@@ -31,7 +31,7 @@ test('80 at once, then one a second', async () => {
     error: {
       type: 'rate_limit_exceeded',
       code: 429,
-      message: 'Rate limit of 60 requests per minute exceeded: retry in 1 s',
+      message: 'Rate limit of 60 requests per minute of this key exceeded: retry in 1 s',
     },
   });
   now += 1_000;

@@ -1,3 +1,4 @@
+import type { Caller } from '#accounts';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { printable } from '#security';
 import type { GatewayError } from '#errors';
@@ -53,6 +54,16 @@ export interface A2aRoutesDeps {
     error: unknown,
     request: { readonly id: string; readonly method: string; readonly url: string },
   ) => void;
+  /** Told of requests that were refused, those of calls too. */
+  readonly onRefused?:
+    | ((refused: {
+        readonly error: unknown;
+        readonly caller: Caller;
+        /** The service, with the protocol. */
+        readonly target: string;
+        readonly requestId: string;
+      }) => void)
+    | undefined;
 }
 
 /**
@@ -163,6 +174,13 @@ function createAnswerRequest(
             headers,
           }),
         onError: (error) => deps.onError(error, request),
+        onRefused: (error) =>
+          deps.onRefused?.({
+            error,
+            caller: admissionOf(request).caller,
+            target: `A2A ${'service' in address ? (address.service ?? '') : ''}`.trimEnd(),
+            requestId: request.id,
+          }),
       });
     // If the client leaves, its message is still answered.
     const giveBodyBack = heldBodyOf(request)?.keep();

@@ -62,6 +62,8 @@ interface ReplyWriterOptions extends ReplyEnvelope {
   /** More headers for a reply that is not a stream. Called when it is written. */
   readonly moreHeaders: () => Readonly<Record<string, string>>;
   readonly onError: (error: unknown) => void;
+  /** Told of each error that is the reply. */
+  readonly onRefused?: (error: unknown) => void;
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -77,6 +79,7 @@ export function createReplyWriter({
   accept,
   moreHeaders,
   onError,
+  onRefused,
 }: ReplyWriterOptions): ReplyWriter {
   // A bare message is sent to a JSON-RPC address, and all errors there have the form of JSON-RPC.
   const rest = binding === 'rest' && !bare;
@@ -139,6 +142,7 @@ export function createReplyWriter({
       return client && { client, around: { ...text, headers: { ...moreHeaders(), ...type } } };
     },
     async fail(thrown) {
+      onRefused?.(thrown);
       const fault = worthTelling(thrown);
       if (fault !== null) onError(fault);
       const target = { version, binding: rest ? binding : 'jsonrpc', bare, idText } as const;

@@ -1,11 +1,13 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { dropOldest } from '#wire';
 import type { LockResolution } from '#billing';
 import { METERS, type Usage } from '#billing/amounts';
 import type { Call } from '#call';
 import type { Offer } from '#catalog';
 import { OWN_ACCOUNT } from '#accounts';
+import { admissionOf } from '#http';
 import type { TaskSink, Task } from '#tasks';
+import type { LastRefusals } from './last-refusals.ts';
 import type { Logger } from './logger.ts';
 import { type CallOutcome, type CallSink, reasonOf, statusOf } from './observer.ts';
 import { createOutageLog, type OutageLog } from './outage-log.ts';
@@ -188,7 +190,7 @@ function requestIdOf(lockDetail: string): unknown {
   return (JSON.parse(lockDetail) as { readonly requestId?: unknown }).requestId ?? null;
 }
 
-export interface RefusalLog {
+export interface RefusalLog extends Pick<LastRefusals, 'note'> {
   /** Receives calls, because they have their own log line. */
   readonly sink: CallSink;
   /** Writes a line for each other request that ends with a status of 400 or above. */
@@ -200,14 +202,22 @@ const REMEMBERED_MAX = 1_000;
 
 /**
  * Writes one line for each request that was refused before it became a call, for example because of a mistyped key,
- * model or address. `level`: `info` in development.
+ * model or address, and notes it in `last`. `level`: `info` in development.
  */
-export function createRefusalLog(logger: Logger, level: 'info' | 'debug'): RefusalLog {
+export function createRefusalLog(
+  logger: Logger,
+  level: 'info' | 'debug',
+  last: Pick<LastRefusals, 'note'>,
+): RefusalLog {
   const logged = new Set<string>();
+  const note: LastRefusals['note'] = (refusal) => {
+    if (!logged.has(refusal.requestId)) last.note(refusal);
+  };
   return {
+    note,
     sink: {
-      finished({ requestId, free }) {
-        if (free !== null || !logger.isLevelEnabled(level)) return;
+      finished({ requestId, free }, { error, answerError, end }) {
+        if (free !== null || !(error || answerError !== null || end?.cut)) return;
         logged.add(requestId);
         dropOldest(logged, REMEMBERED_MAX);
       },
@@ -215,13 +225,15 @@ export function createRefusalLog(logger: Logger, level: 'info' | 'debug'): Refus
     watch(server) {
       server.addHook('onError', (request, _reply, error, done) => {
         reasons.set(request.raw, error.message);
+        const target = `${request.method} ${pathOf(request)}`;
+        note({ error, caller: admissionOf(request)?.caller ?? null, target, requestId: request.id });
         done();
       });
       server.addHook('onResponse', (request, reply, done) => {
         const status = reply.raw.statusCode;
         // The level may change while the gateway runs.
         if (status >= 400 && !logged.delete(request.id) && logger.isLevelEnabled(level)) {
-          const path = request.url.split('?', 1)[0]!.slice(0, PATH_CHARS_MAX);
+          const path = pathOf(request);
           const reason = reasons.get(request.raw);
           logger[level](
             {
@@ -241,5 +253,6 @@ export function createRefusalLog(logger: Logger, level: 'info' | 'debug'): Refus
 }
 
 const PATH_CHARS_MAX = 200;
+const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0]!.slice(0, PATH_CHARS_MAX);
 /** Error messages of requests that are being answered. */
 const reasons = new WeakMap<object, string>();

@@ -5,6 +5,7 @@ export { createGatewayReports, type GatewayReports, type ReportedGateway } from 
 export { createDatabaseCheck, healthRoutes, type Readiness } from './health.ts';
 export { watchLateAttempts } from './late-attempts.ts';
 export { type ServiceFailure, type LastFailures, createLastFailures } from './last-failures.ts';
+export { type AlikeRefusals, type LastRefusals, createLastRefusals } from './last-refusals.ts';
 export { createLogReceivers } from './log-receivers.ts';
 export { type Logger, createLogger } from './logger.ts';
 export { type Metrics, countAnswers, createMetrics, linesLostSnapshot } from './metrics.ts';

@@ -1,4 +1,5 @@
 import type { Offer } from '#catalog';
+import { NewestOf } from './newest-of.ts';
 import type { CallSink } from './observer.ts';
 
 export interface ServiceFailure {
@@ -31,43 +32,35 @@ export interface LastFailures {
 
 type KeptFailure = Omit<FailedAttemptAt, 'provider' | 'service'>;
 
-const KEPT = 20;
-/** Of all offers together. The newest failures of any offer come last, and the first offers are forgotten. */
-const BYTES_MAX = 8 * 1024 * 1024;
 /** Of an attempt without its texts, about. */
 const ATTEMPT_BYTES = 200;
 
 export function createLastFailures(now: () => number): LastFailures {
-  const failures = new Map<string, { readonly offer: Offer; readonly attempts: readonly KeptFailure[] }>();
-  let bytes = 0;
-  const drop = (id: string): readonly KeptFailure[] => {
-    const attempts = failures.get(id)?.attempts ?? [];
-    failures.delete(id);
-    for (const one of attempts) bytes -= bytesOf(one);
-    return attempts;
-  };
+  const failures = new NewestOf<KeptFailure & { readonly offer: Offer }>(bytesOf);
   return {
     sink: {
       attemptFailed({ id: call, caller, requestId }, offer, { attributedTo, status, message, replyText }) {
         // What an account did is no matter of the provider.
         if (attributedTo === 'account') return;
-        const newest = { at: now(), requestId, call, account: caller.account, status, reason: message, replyText };
-        const attempts = [newest, ...drop(offer.id)].slice(0, KEPT);
-        failures.set(offer.id, { offer, attempts });
-        for (const one of attempts) bytes += bytesOf(one);
-        for (const oldest of failures.keys()) {
-          if (bytes <= BYTES_MAX) break;
-          drop(oldest);
-        }
+        const newest = {
+          at: now(),
+          requestId,
+          call,
+          account: caller.account,
+          status,
+          reason: message,
+          replyText,
+          offer,
+        };
+        failures.set(offer.id, [newest, ...failures.entriesOf(offer.id)]);
       },
     },
-    failuresOf: ({ id }) => failures.get(id)?.attempts ?? [],
+    failuresOf: ({ id }) => failures.entriesOf(id),
     all: (filter) =>
-      [...failures.values()]
+      failures
+        .all()
         .filter(({ offer: { provider } }) => filter === null || filter === provider.id || filter === provider.name)
-        .flatMap(({ offer: { provider, service }, attempts }) =>
-          attempts.map((attempt) => ({ ...attempt, provider: provider.name, service })),
-        )
+        .map(({ offer: { provider, service }, ...attempt }) => ({ ...attempt, provider: provider.name, service }))
         .toSorted((one, other) => other.at - one.at),
   };
 }

@@ -1,3 +1,4 @@
+import type { Caller } from '#accounts';
 import { hash } from 'node:crypto';
 import type { ClientAnswer } from '#http';
 import type { GatewayError } from '#errors';
@@ -41,13 +42,22 @@ import type { McpResponse, McpRequest } from '../request/mcp-request.ts';
 import { withMeta } from '../wire/meta.ts';
 import { X402 } from '../wire/revisions.ts';
 
-interface AnswerCallDeps {
+export interface AnswerCallDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly paid: PaidRequestDeps;
   /** Stores outcomes that are too large for the database. Default: they are not stored. */
   readonly largeReplies?: KeptReplies;
   /** Called with internal errors, and with the cause of an unavailable service. */
   readonly onError: (error: unknown) => void;
+  /** Told of requests that were refused before they became calls. `target`: the service, with the protocol. */
+  readonly onRefused?:
+    | ((refused: {
+        readonly error: unknown;
+        readonly caller: Caller;
+        readonly target: string;
+        readonly requestId: string;
+      }) => void)
+    | undefined;
 }
 
 /** How requests become calls, and their results answers. `R`: the call's result; `D`: what its data frames hold. */
@@ -74,7 +84,7 @@ export type AnswerCall = <R, D extends ReplyPiece>(
 ) => Promise<void>;
 
 /** Runs one request as a call and writes its answer. Never rejects: an error becomes the answer. */
-export function createAnswerCall({ pipeline, paid, onError, largeReplies }: AnswerCallDeps): AnswerCall {
+export function createAnswerCall({ pipeline, paid, onError, onRefused, largeReplies }: AnswerCallDeps): AnswerCall {
   /** Stores a large outcome of a charged call. If this fails, a repeated request does not get the outcome. */
   const keepLarge: KeepLarge = async ({ caller, id }, status, pieces) => {
     if (largeReplies?.takes(lengthOf(pieces)))
@@ -122,6 +132,10 @@ export function createAnswerCall({ pipeline, paid, onError, largeReplies }: Answ
     } catch (error) {
       // Nobody waits for the answer to a request that was cancelled, or whose session has ended.
       if (isOpen && gone.aborted) return answer.close();
+      if (!isOpen) {
+        const { caller, service, requestId } = request;
+        onRefused?.({ error, caller, target: `MCP ${service}`, requestId });
+      }
       const open = askToOpen(error, request);
       if (open !== null && 'result' in open) return answer.end(resultText(idText, open.result), 200);
       if (open !== null) return answer.end(errorText(idText, open.error), 200);

@@ -23,6 +23,7 @@ import { NO_SESSION } from '../request/mcp-request.ts';
 import { classify } from '../wire/classify.ts';
 import type { SessionTransport } from './session-transport.ts';
 import { describeRoutes } from './described-routes.ts';
+import type { AnswerCallDeps } from '../call/answer-call.ts';
 import { toMcpError, worthTelling, type McpErrorReply, statusInSession } from '../wire/errors-mcp.ts';
 import { ERROR, isLegacyRevision } from '../wire/revisions.ts';
 import type { RequestContext, StatelessRequest } from '../call/stateless.ts';
@@ -53,6 +54,7 @@ export interface McpRoutesDeps {
     error: unknown,
     request: { readonly id: string; readonly method: string; readonly url: string },
   ) => void;
+  readonly onRefused?: AnswerCallDeps['onRefused'];
   readonly keepAlive: KeepAlive;
 }
 
@@ -119,7 +121,7 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
 }
 
 function createHandlers(
-  { stateless, count, limits, legacy, onError, keepAlive }: McpRoutesDeps,
+  { stateless, count, limits, legacy, onError, onRefused, keepAlive }: McpRoutesDeps,
   admissionOf: ReturnType<typeof requireAdmission>,
 ) {
   const contextOf = (request: FastifyRequest, gone: CancelSource): RequestContext => ({
@@ -182,6 +184,8 @@ function createHandlers(
     } catch (error) {
       const fault = worthTelling(error);
       if (fault !== null) onError(fault, request);
+      const target = `MCP ${service ?? ''}`.trimEnd();
+      onRefused?.({ error, caller: context.caller, target, requestId: request.id });
       const { status, headers, text } = refusalOf(error, body, request.headers);
       answer.end(text, status, headers);
     } finally {

@@ -49,6 +49,7 @@ export async function openA2a(phases: Phases, parts: RouteParts): Promise<A2aPar
     elapsed,
     random,
     onError,
+    onRefused: phases.observers.refusals.note,
     onUnseen: (error) => logger.debug({ err: error }, 'the card of an agent could not be read'),
     ...parts.keepAlive,
   });

@@ -4,6 +4,7 @@ import { archivedUntil, type Ledger, type PriceBook, type Refunds } from '#billi
 import { createRefunds } from '#billing/compose';
 import { accountRoutes, approvalsRoutes, fundsRoutes, limitsRoutes, membersRoutes, providerKeysRoutes } from '#pages';
 import { type AccountRecords, accountRecords } from './account-parts.ts';
+import type { LastRefusals } from '#observe';
 import type { Phases } from './calls.ts';
 import { API, mount } from './mount.ts';
 import type { Protocols } from './protocols.ts';
@@ -19,10 +20,11 @@ export interface AccountParts extends AccountRecords {
   offers(name: string): boolean;
   /** Requests per minute of a key without a rate of its own. */
   keyRate(): number;
+  readonly refusalsOf: LastRefusals['refusalsOf'];
   readonly now: () => number;
 }
 
-export function accountParts({ foundation, money, access, network }: Phases): AccountParts {
+export function accountParts({ foundation, observers, money, access, network }: Phases): AccountParts {
   const { database, networks, now } = foundation;
   const { keys, limits, members, http } = access;
   return {
@@ -36,6 +38,7 @@ export function accountParts({ foundation, money, access, network }: Phases): Ac
     networks,
     offers: (name) => http.catalog.offers().some(({ service }) => service === name),
     keyRate: network.routing.policies.ofKey,
+    refusalsOf: observers.lastRefusals.refusalsOf,
     now,
   };
 }

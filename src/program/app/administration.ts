@@ -72,6 +72,7 @@ export async function openAdministration(
     members: createMemberStore(database, { keys, limits, now }),
     offers: (name: string) => own.has(name) || registered.has(name),
     keyRate: () => config.limits.requestsPerMinute,
+    refusalsOf: () => [],
     ledger,
     refunds: createRefunds(database, ledger),
     prices: createPriceBook(database, now),

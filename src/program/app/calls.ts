@@ -52,7 +52,7 @@ export async function openCalls(
 ): Promise<Calls> {
   const { config, database, identity, networks, logger, now, elapsed } = foundation;
   const { ledger, prices, receipts, lockPayments } = money;
-  const { observer, metrics } = observers;
+  const { observer, metrics, lastRefusals } = observers;
   const { authenticator, drain, states, providerKeys, http } = access;
   const { health, router, arrivals, limiter, policies, graceMs } = network.routing;
   const { catalog } = http;
@@ -100,7 +100,10 @@ export async function openCalls(
     sharedPolicy: policies.shared,
     countPolicy: policies.counts,
     newKeyPolicy: policies.newKeys,
-    onRateLimited: metrics.rateLimited,
+    onRateLimited(limit, caller, error) {
+      metrics.rateLimited(limit);
+      lastRefusals.blame(error, caller);
+    },
     catalog,
     router,
     health,

@@ -51,6 +51,7 @@ export function openMcp({ foundation, observers, money, access, network, calls }
     guard: originGuardOf(config),
     challenge: oauth.challengeFor,
     strangers: config.oauth.issuer === null && !config.authorization.enabled,
+    onRefused: observers.refusals.note,
     onSessionEnded: observers.metrics.mcpSessionEnded,
     ...parts.keepAlive,
   });

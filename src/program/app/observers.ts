@@ -4,12 +4,14 @@ import {
   createCallLog,
   createCallObserver,
   createLastFailures,
+  createLastRefusals,
   createMetrics,
   createRefusalLog,
   createRunningAttempts,
   createTracer,
   type GatewayObserver,
   type LastFailures,
+  type LastRefusals,
   type RunningAttempts,
   type Metrics,
   type RefusalLog,
@@ -25,6 +27,7 @@ export interface Observers {
   readonly refusals: RefusalLog;
   readonly observer: GatewayObserver;
   readonly lastFailures: LastFailures;
+  readonly lastRefusals: LastRefusals;
   readonly running: RunningAttempts;
   /** Ids of the offers of the configuration, which have series of their own. A reload replaces them. */
   readonly ownOffers: Set<string>;
@@ -53,11 +56,19 @@ export async function openObservers(foundation: Foundation): Promise<Observers> 
   resources.defer(() => tracer.close());
   // In development the reader of the log wants to see refused requests. In production anybody could fill the log with
   // them.
-  const refusals = createRefusalLog(logger, config.mode === 'development' ? 'info' : 'debug');
+  const lastRefusals = createLastRefusals(now);
+  const refusals = createRefusalLog(logger, config.mode === 'development' ? 'info' : 'debug', lastRefusals);
   const lastFailures = createLastFailures(now);
   const observer = createCallObserver(
-    [createCallLog(logger, tracer.spanOf, outages), refusals.sink, lastFailures.sink, metrics.sink, tracer.sink],
+    [
+      createCallLog(logger, tracer.spanOf, outages),
+      refusals.sink,
+      lastRefusals.sink,
+      lastFailures.sink,
+      metrics.sink,
+      tracer.sink,
+    ],
     { now: elapsed, running },
   );
-  return { metrics, refusals, observer, ownOffers, lastFailures, running };
+  return { metrics, refusals, observer, ownOffers, lastFailures, lastRefusals, running };
 }

@@ -23,7 +23,7 @@ export interface CallerRatesOptions {
   readonly sharedPolicy: (caller: Caller) => RatePolicy | null;
   readonly countPolicy: (caller: Caller) => RatePolicy;
   readonly newKeyPolicy: (caller: Caller) => RatePolicy;
-  readonly onRateLimited: (limit: 'requests' | 'tokens') => void;
+  readonly onRateLimited: (limit: 'requests' | 'tokens', caller: Caller, error: GatewayError) => void;
 }
 
 /** The rates of callers. All methods throw or reject with GatewayError `rate_limit_exceeded`. */
@@ -39,14 +39,15 @@ interface CallerRates {
 }
 
 export function createCallerRates(options: CallerRatesOptions): CallerRates {
-  const refusal = (rate: RateDecision, owner?: string) => {
-    options.onRateLimited(rate.requests.remaining < 1 ? 'requests' : 'tokens');
-    return rateLimitError(rate, owner);
+  const refusal = (caller: Caller, rate: RateDecision, owner = ownerOf(caller)) => {
+    const error = rateLimitError(rate, owner);
+    options.onRateLimited(rate.requests.remaining < 1 ? 'requests' : 'tokens', caller, error);
+    return error;
   };
 
-  const admitted = (caller: Caller, rate: RateDecision): Admission => {
+  const admitted = (caller: Caller, rate: RateDecision, owner?: string): Admission => {
     if (rate.allowed) return { caller, rate };
-    throw refusal(rate);
+    throw refusal(caller, rate, owner);
   };
 
   const take = (
@@ -54,8 +55,9 @@ export function createCallerRates(options: CallerRatesOptions): CallerRates {
     bucket: string,
     policy: RatePolicy,
     amount: RateAmount,
+    owner?: string,
   ): Admission | Promise<Admission> => {
-    return after(options.limiter.take(bucket, policy, amount), (rate) => admitted(caller, rate));
+    return after(options.limiter.take(bucket, policy, amount), (rate) => admitted(caller, rate, owner));
   };
 
   /** Counts a request of the caller against the rate of its account as well. `key`: see sharedAs. */
@@ -67,7 +69,7 @@ export function createCallerRates(options: CallerRatesOptions): CallerRates {
   ): Admission | Promise<Admission> => {
     const both = (rate: RateDecision): Admission => {
       if (rate.allowed) return { caller, rate: bothDecisions(own, rate) };
-      throw refusal(rate, ' of the account');
+      throw refusal(caller, rate, OF_ACCOUNT);
     };
     return after(options.limiter.take(key, policy, amount), both);
   };
@@ -92,7 +94,14 @@ export function createCallerRates(options: CallerRatesOptions): CallerRates {
   return {
     take(caller, calls) {
       const pages = calls === true ? null : pagesOf(caller);
-      const admission = take(caller, pages ?? limitedAs(caller), options.policy(caller, pages !== null), ONE_REQUEST);
+      const policy = options.policy(caller, pages !== null);
+      const admission = take(
+        caller,
+        pages ?? limitedAs(caller),
+        policy,
+        ONE_REQUEST,
+        pages === null ? undefined : OF_PAGES,
+      );
       return thenShared(admission, ONE_REQUEST, pages === null ? options.sharedPolicy(caller) : null, sharedAs(caller));
     },
     takePoll: (caller) => limitedApart('polls', caller, options.policy(caller)),
@@ -104,10 +113,18 @@ export function createCallerRates(options: CallerRatesOptions): CallerRates {
     },
     async takeNewKey(caller) {
       const rate = await options.limiter.take(`new keys of ${caller.account}`, options.newKeyPolicy(caller), NO_CALL);
-      if (!rate.allowed) throw refusal(rate, ' for new keys of the account');
+      if (!rate.allowed) throw refusal(caller, rate, ' for new keys of the account');
     },
   };
 }
+
+const OF_ACCOUNT = ' of the account';
+const OF_PAGES = ' of these web pages';
+/** Whose rate it is under the name of limitedAs. */
+const ownerOf = ({ key, anonymous, paying }: Caller): string => {
+  if (anonymous || paying) return ' without an account';
+  return key === null ? OF_ACCOUNT : ' of this key';
+};
 
 /** The tokens that a call uses are only known and counted at its end. To begin, at least one must be left. */
 const ONE_REQUEST: RateAmount = { requests: 1, tokens: 1 };

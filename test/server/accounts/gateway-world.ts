@@ -99,6 +99,7 @@ export async function openWorld(): Promise<World> {
   const totals = (account: string) => accountTotals(database, account);
   await server.register(
     accountRoutes({
+      refusalsOf: () => [],
       members: { find: async () => null },
       offers: () => true,
       admit: async (headers) => {
@@ -135,6 +136,7 @@ export async function openWorld(): Promise<World> {
       offers: () => true,
       gate: async ({ headers }) => createAdminGuard(adminKey)(headers),
       notes: createNoteStore(database, { now }),
+      refusalsOf: () => [],
       consumers: createConsumerStore(database, { now }),
       log: createAdminLog(database, { now }),
       keys,

@@ -35,8 +35,9 @@ import {
 } from './generations.ts';
 import { dayOf, type FindArchived, refuseArchived } from './archived-calls.ts';
 import { addKeysRoutes, type OwnKeysDeps } from './key-routes.ts';
+import { addOwnRefusalsRoute, type RefusalsDeps } from './refusals-routes.ts';
 
-interface AccountDeps extends OwnKeysDeps, MovementsDeps, Pick<GenerationDeps, 'prices'> {
+interface AccountDeps extends OwnKeysDeps, MovementsDeps, RefusalsDeps, Pick<GenerationDeps, 'prices'> {
   readonly admit: Pipeline['admit'];
   readonly keys: OwnKeysDeps['keys'];
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'children' | 'find' | 'spentOf'>;
@@ -66,6 +67,7 @@ export function accountRoutes(deps: AccountDeps): FastifyPluginAsync {
     addMovementsRoute(app, deps, admissionOf);
     showGeneration(app, deps, callerOf);
     listGenerations(app, deps, callerOf);
+    addOwnRefusalsRoute(app, deps, callerOf);
   };
 }
 

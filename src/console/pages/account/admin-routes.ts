@@ -25,6 +25,7 @@ import { addAdminKeyRoutes } from './key-routes.ts';
 import { addAdminMembersRoutes, type MembersDeps } from './members.ts';
 import { addAdminLimitsRoutes } from './limits.ts';
 import { addNotesRoutes, type NotesDeps } from './notes-routes.ts';
+import { addAdminRefusalsRoute, type RefusalsDeps } from './refusals-routes.ts';
 import { addAdminStatesRoutes, type LabelDeps } from './admin-states-routes.ts';
 import { addEndCallRoute, type EndCallDeps } from './end-call-route.ts';
 import { addRefundRoute, type RefundDeps } from './refund-route.ts';
@@ -37,6 +38,7 @@ interface AdminDeps
   extends
     AdminCallDeps,
     NotesDeps,
+    RefusalsDeps,
     Pick<EndCallDeps, 'endCall'>,
     RefundDeps,
     AdminKeysDeps,
@@ -75,6 +77,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
     addAdminLimitsRoutes(app, deps);
     addAdminMembersRoutes(app, deps);
     addNotesRoutes(app, deps);
+    addAdminRefusalsRoute(app, deps);
   };
 }
 

@@ -57,6 +57,48 @@ export function movementsCommand(): Command {
   );
 }
 
+interface Refusals {
+  readonly code: string;
+  readonly status: number;
+  readonly target: string;
+  readonly key: string | null;
+  readonly requests: number;
+  readonly last_at: string;
+  readonly message: string;
+}
+
+export function refusalsCommand(): Command {
+  const paint = painter();
+  return withAdminOptions(
+    new Command('refusals')
+      .summary('requests that were refused, and why: no money, a limit, no right, a wrong name')
+      .description(
+        'The newest requests of an account that were refused before they became calls, since this gateway has started. It needs a running gateway.',
+      )
+      .argument('<account>', 'its name or id'),
+  ).action((name: string, flags: AdminFlags) =>
+    administer(flags, {
+      run: async (admin) => (await admin.request('GET', `${accountPath(name)}/refusals`)).data as readonly Refusals[],
+      show: (refusals) =>
+        refusals.length === 0
+          ? 'No request was refused since the gateway started.'
+          : table(
+              ['LAST', 'TIMES', 'STATUS', 'WHAT', 'KEY', 'WHY'],
+              refusals.map((each) => [
+                each.last_at.slice(0, 19).replace('T', ' '),
+                String(each.requests),
+                String(each.status),
+                each.target,
+                each.key ?? '',
+                each.message,
+              ]),
+              paint,
+              ['TIMES'],
+            ),
+    }),
+  );
+}
+
 type Note = Readonly<Record<'id' | 'by' | 'text' | 'at', string>>;
 
 interface NotesFlags extends AdminFlags {

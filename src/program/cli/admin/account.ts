@@ -9,7 +9,7 @@ import {
   type AdminFlags,
   referenceOr,
 } from './admin-client.ts';
-import { movementsCommand, notesCommand } from './account-records.ts';
+import { movementsCommand, notesCommand, refusalsCommand } from './account-records.ts';
 import { CliError, painter, table, type Paint, facts, usd, refuseBadAmount } from '../terminal.ts';
 import { OWN_NAME } from '../command-line.ts';
 
@@ -31,6 +31,7 @@ Examples:
   tollgate account debit acme 450 --reason "500 were credited instead of 50"
   tollgate account show acme
   tollgate account movements acme                credits, debits, refunds
+  tollgate account refusals acme                 why its requests get 402, 403 or 429
   tollgate account notes acme --add "asked for a higher rate"
   tollgate account freeze acme --reason "stolen key"    then: unfreeze, or close
   tollgate key create acme                       then: a key for its calls
@@ -47,6 +48,7 @@ export function accountCommand(): Command {
     .addCommand(showCommand(paint))
     .addCommand(movementsCommand())
     .addCommand(notesCommand())
+    .addCommand(refusalsCommand())
     .addCommand(creditCommand(paint))
     .addCommand(debitCommand(paint))
     .addCommand(renameCommand(paint))

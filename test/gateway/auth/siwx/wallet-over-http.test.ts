@@ -97,6 +97,7 @@ async function world({
   };
   await server.register(
     accountRoutes({
+      refusalsOf: () => [],
       members: { find: async () => null },
       countNewKey: async () => {},
       offers: () => true,

@@ -118,12 +118,6 @@ export function AccountCalls({
           />
         )}
       </QueryView>
-      <p className="border-t border-line px-4 py-3 text-sm text-soft sm:px-5">
-        Refused calls (402, 403, 404, 429) cost nothing and are not here: the log of the gateway has them.{' '}
-        <a href="/docs/guide/run/raise-a-limit" className="link">
-          What to do about each
-        </a>
-      </p>
       {calls.hasNextPage && (
         <div className="flex justify-center border-t border-line py-3">
           <Button busy={calls.isFetchingNextPage} onClick={() => void calls.fetchNextPage()}>

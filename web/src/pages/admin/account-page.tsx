@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { api, data } from '../../api/client.ts';
 import { AccountName } from '../../account/account-name.tsx';
+import { Refusals } from '../../calls/refusals.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Card, Figure } from '../../ui/card.tsx';
@@ -44,6 +45,11 @@ export function AccountPage({
           </div>
           <AccountUsage id={found.id} />
           <AccountCalls id={found.id} pageOf={pageOf} />
+          <Refusals
+            queryKey={[...ACCOUNTS, 'refusals', found.id]}
+            read={() => data(api.GET('/admin/v1/accounts/{id}/refusals', { params: { path: { id: found.id } } }))}
+            guide="/docs/guide/run/raise-a-limit"
+          />
           <div className="grid items-start gap-5 xl:grid-cols-2">
             <div className="grid min-w-0 gap-5">
               <AccountMovements id={found.id} pageOf={pageOf} />

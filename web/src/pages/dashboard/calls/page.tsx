@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { useLocation } from 'wouter';
-import { queryOf } from '../../../api/client.ts';
+import { api, data, queryOf } from '../../../api/client.ts';
 import { useCalls, useKeys } from '../../../api/own.ts';
 import { useSearchState } from '../../../app/search.ts';
 import { Button } from '../../../ui/button.tsx';
@@ -14,6 +14,7 @@ import { Skeleton } from '../../../ui/skeleton.tsx';
 import { CsvButton } from '../../../ui/csv-button.tsx';
 import { Frame } from '../frame.tsx';
 import { CallsTable } from '../../../calls/calls-table.tsx';
+import { Refusals } from '../../../calls/refusals.tsx';
 
 const NO_FILTERS = { primitive: '', service: '', outcome: '', state: '', failed: '', key: '', from: '', to: '' };
 
@@ -32,12 +33,13 @@ export default function CallsPage(): ReactNode {
           <FindCall />
           <Filters filters={filters} onChange={setFilters} />
           <List filters={filters} onClear={() => setFilters(NO_FILTERS)} />
-          <p className="mt-4 text-sm text-soft">
-            A call that was refused before it began cost nothing and is not here: its answer says why.{' '}
-            <a href="/docs/guide/reference/errors" className="link">
-              What each refusal means
-            </a>
-          </p>
+          <div className="mt-5">
+            <Refusals
+              queryKey={['refusals']}
+              read={() => data(api.GET('/api/v1/refusals'))}
+              guide="/docs/guide/reference/errors"
+            />
+          </div>
         </>
       )}
     </Frame>

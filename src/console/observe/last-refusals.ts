@@ -1,0 +1,94 @@
+import type { Caller } from '#accounts';
+import { HTTP_ERRORS, toGatewayError } from '#http';
+import { NewestOf } from './newest-of.ts';
+import type { CallSink } from './observer.ts';
+
+/** Requests of an account that were refused with the same error, for the same thing, by the same key. */
+export interface AlikeRefusals {
+  readonly code: string;
+  /** The HTTP status of the error. */
+  readonly status: number;
+  /** The called service; for a request that did not become a call, its protocol and service, or its method and path. */
+  readonly target: string;
+  readonly key: { readonly hash: string; readonly label: string } | null;
+  readonly requests: number;
+  /** Epoch milliseconds. */
+  readonly firstAt: number;
+  readonly lastAt: number;
+  /** The words of the newest. */
+  readonly message: string;
+  /** The `x-request-id` of the newest. */
+  readonly requestId: string;
+}
+
+interface Refusal {
+  readonly error: unknown;
+  /** null: that of `blame`. */
+  readonly caller: Caller | null;
+  readonly target: string;
+  readonly requestId: string;
+}
+
+/** Why requests of an account were refused, so that they have no record of a call. In memory, since the start. */
+export interface LastRefusals {
+  /** Receives calls whose money could not be locked. */
+  readonly sink: CallSink;
+  /** Of a caller without an account nothing is remembered. */
+  note(refusal: Refusal): void;
+  /** Says whose request the error refuses, where the caller is known only to who throws it. */
+  blame(error: Error, caller: Caller): void;
+  /** The newest first. `key`: only of the key with this hash. */
+  refusalsOf(account: string, key: string | null): readonly AlikeRefusals[];
+}
+
+const TARGET_CHARS_MAX = 200;
+const MESSAGE_CHARS_MAX = 500;
+/** Of an entry without its texts, about. */
+const ENTRY_BYTES = 300;
+
+export function createLastRefusals(now: () => number): LastRefusals {
+  const refusals = new NewestOf<AlikeRefusals>(
+    ({ target, message }) => ENTRY_BYTES + 2 * (target.length + message.length),
+  );
+  const callers = new WeakMap<Error, Caller>();
+  /** One error may come by several ways. */
+  const noted = new WeakSet<object>();
+
+  const note = ({ error, caller, target: wholeTarget, requestId }: Refusal) => {
+    const blamed = caller ?? callers.get(error as Error) ?? null;
+    if (blamed === null || blamed.anonymous || blamed.paying) return;
+    const refusal = toGatewayError(error);
+    if (noted.has(refusal)) return;
+    noted.add(refusal);
+    const { code } = refusal;
+    const target = wholeTarget.slice(0, TARGET_CHARS_MAX);
+    const key = blamed.key && { hash: blamed.key.hash, label: blamed.key.label };
+    const known = refusals.entriesOf(blamed.account);
+    const isAlike = (one: AlikeRefusals) => one.code === code && one.target === target && one.key?.hash === key?.hash;
+    const alike = known.find(isAlike);
+    const newest: AlikeRefusals = {
+      code,
+      status: HTTP_ERRORS[code].status,
+      target,
+      key,
+      requests: (alike?.requests ?? 0) + 1,
+      firstAt: alike?.firstAt ?? now(),
+      lastAt: now(),
+      message: refusal.message.slice(0, MESSAGE_CHARS_MAX),
+      requestId,
+    };
+    refusals.set(blamed.account, [newest, ...known.filter((one) => one !== alike)]);
+  };
+
+  return {
+    sink: {
+      finished({ free, caller, service, requestId }, { resolution, error, clientGone }) {
+        if (free === null && resolution === null && error && !clientGone)
+          note({ error, caller, target: service, requestId });
+      },
+    },
+    note,
+    blame: (error, caller) => void callers.set(error, caller),
+    refusalsOf: (account, key) => refusals.entriesOf(account).filter((one) => key === null || one.key?.hash === key),
+  };
+}
