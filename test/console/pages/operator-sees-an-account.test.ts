@@ -16,6 +16,7 @@ beforeAll(async () => {
     openBrowser(),
   ]);
   ({ key, account } = await spine.tenant('acme', '5'));
+  await spine.post('/chat/completions', ask('hello', { model: 'no/such' }), { authorization: `Bearer ${key}` });
   for (const text of ['hello', '!status:500'])
     await (
       await spine.post('/chat/completions', ask(text), {
@@ -56,6 +57,10 @@ test('what an account used and called is on its page, and a call is refunded fro
   await by.getByRole('button', { name: 'Tag' }).click();
   await used.getByRole('cell', { name: 'search' }).waitFor();
   await pageHolds(visitor);
+
+  const refused = page.getByRole('table', { name: 'Refused requests' });
+  await refused.getByText('404 POST /api/v1/chat/completions').waitFor();
+  await refused.getByText('Model not found: no/such', { exact: false }).waitFor();
 
   const calls = page.getByRole('table', { name: 'Calls' });
   expect(await calls.getByRole('link', { name: 'test/model' }).count()).toBe(2);
