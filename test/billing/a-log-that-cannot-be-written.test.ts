@@ -8,6 +8,7 @@ import { LedgerUnavailable, type Ledger } from '#billing';
 import { WAITING_MAX } from '../../src/billing/ledger/group-commit.ts';
 import { openDatabase, type OpenDatabase } from '#store';
 import { CRASH_PRICE } from '../support/crash-price.ts';
+import { lateEnds } from '../support/flush-modes.ts';
 import { newDataDirectory } from '../support/data-directory.ts';
 
 let dataDir: string;
@@ -208,6 +209,23 @@ test('a full disk does not hold up the end of the process', async () => {
   database = await openDatabase({ dataDir });
   ledger = await createLedger({ database });
   expect(await ledger.find('late')).toBe(null);
+  expect(await failing()).toEqual([]);
+});
+
+test('the end of the process writes what was answered before, although the last attempt has failed', async () => {
+  await ledger.close();
+  ledger = lateEnds(await createLedger({ database, flushMs: 1_000 }));
+  let isBroken = true;
+  replaceWrites(
+    (real) =>
+      (...args) =>
+        isBroken ? (args.at(-1) as Done)(failure('EIO')) : real(...args),
+  );
+  expect(await settle('held', 60n)).toMatchObject({ ok: true, charged: 60n });
+  await vi.waitFor(() => expect(ledger.probe()).rejects.toThrow('EIO'), { timeout: 60_000 });
+  isBroken = false;
+  await restart();
+  expect(await ledger.balance('escrow:a')).toEqual({ available: 940n, locked: 0n });
   expect(await failing()).toEqual([]);
 });
 

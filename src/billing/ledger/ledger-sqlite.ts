@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DatabaseError, type LedgerLog, type SqliteDatabase } from '#store';
-import { LedgerUnavailable, type TransferRequest } from './ledger.ts';
+import { LedgerUnavailable } from './ledger.ts';
 import { decideOne } from './ledger-decide.ts';
 import {
   FEW,
@@ -15,12 +15,13 @@ import {
   type Committer,
   type LedgerBatch,
 } from './group-commit.ts';
-import { payloadOf, type RecordRows } from './ledger-log-rows.ts';
+import { Draft, type Submitted } from './ledger-draft.ts';
+import { payloadOf } from './ledger-log-rows.ts';
 import { LedgerMemory, RowsInMemory } from './ledger-memory.ts';
 import { type LedgerOperation, type OperationResult, resolvedAt } from './ledger-operations.ts';
 import { readAccount, readBudget } from './ledger-rows.ts';
 import { checkWritten } from './check-written.ts';
-import type { AccountRow, BudgetRow, JournalRow, LockRow, BatchRows } from './ledger-changes.ts';
+import type { BatchRows } from './ledger-changes.ts';
 
 /** There is only one writer at a time, also over restarts, so one chain is enough. */
 export const EMBEDDED_CHAIN = 'main';
@@ -59,71 +60,6 @@ export function createSqliteCommitter(
       return own.idle();
     },
   };
-}
-
-interface Submitted {
-  readonly operation: LedgerOperation;
-  /** Epoch milliseconds, by the clock of its ledger. */
-  readonly now: () => number;
-  /** Milliseconds on the monotonic clock, after which the caller is told that the ledger is unavailable. */
-  readonly deadline: number;
-  readonly resolve: (result: OperationResult) => void;
-  readonly reject: (error: Error) => void;
-  /**
-   * Rows that were read for it, together with those for others. They are right in the turn of the event loop in which
-   * they were read: what is decided in it is still in the unwritten records.
-   */
-  rows: RowsInMemory | null;
-  /** The answer, which is given when its record is on the disk; null before the decision. */
-  result: OperationResult | null;
-}
-
-/** The operations that were decided since the last record was begun: they become the next record of the log. */
-class Draft implements RecordRows {
-  /** Milliseconds on the monotonic clock at which the first end in it was answered; null if none was. */
-  lateSince: number | null = null;
-  /** Epoch milliseconds of the last decision. */
-  at = 0;
-  operations = 0;
-  journal: JournalRow[] = [];
-  newLocks: LockRow[] = [];
-  resolvedLocks: LockRow[] = [];
-  readonly changedLocks: LockRow[] = [];
-  readonly transfers: TransferRequest[] = [];
-  /** The rows as they are after the last decision. */
-  readonly accounts = new Map<string, AccountRow>();
-  readonly budgets = new Map<string, BudgetRow>();
-  /** They are answered when the record is on the disk. */
-  readonly waiters: Submitted[] = [];
-  /** Readers of the tables, who must see what was decided before. */
-  readonly readers: (() => void)[] = [];
-
-  get isEmpty(): boolean {
-    return this.operations === 0;
-  }
-
-  /** Returns false if the decision changes nothing. */
-  add(at: number, written: BatchRows): boolean {
-    const { journal, newLocks, resolvedLocks, changedLocks, transfers, accounts, budgets } = written;
-    if (journal.length === 0 && changedLocks.length === 0) return false;
-    this.at = at;
-    this.operations += 1;
-    this.journal = joined(this.journal, journal);
-    this.newLocks = joined(this.newLocks, newLocks);
-    this.resolvedLocks = joined(this.resolvedLocks, resolvedLocks);
-    for (const { row } of changedLocks) this.changedLocks.push(row);
-    this.transfers.push(...transfers);
-    for (const row of accounts) this.accounts.set(row.id, row);
-    for (const row of budgets) this.budgets.set(row.id, row);
-    return true;
-  }
-}
-
-/** `list` with `more` behind it. Most records have few rows, and V8 gives an empty list room for 17 first. */
-function joined<T>(list: T[], more: readonly T[]): T[] {
-  if (list.length === 0) return [...more];
-  list.push(...more);
-  return list;
 }
 
 /** A lock that ends with its process is on the disk after this time at the latest. */
@@ -168,6 +104,9 @@ class LedgerLogCommit {
   /** Why the log will never be written again by this process. */
   #ended: Error | null = null;
   #onIdle: (() => void)[] = [];
+  /** Number of failed attempts to write a record, and the number at which `idle` gives up. */
+  #failures = 0;
+  #giveUpAt = 0;
 
   /** Records that are not on the disk yet, the newest first. */
   readonly #unwritten: () => readonly Draft[];
@@ -204,10 +143,15 @@ class LedgerLogCommit {
     });
   }
 
-  /** Resolves when all operations are answered and on the disk, or when they cannot be written and nobody waits. */
+  /**
+   * Resolves when all operations are answered and on the disk, or when nobody waits for an answer and they cannot be
+   * written: not at the attempt that runs now, and not at the next one. So answered ends are not lost because of a
+   * failure that has passed.
+   */
   idle(): Promise<void> {
     return new Promise((resolve) => {
       this.#onIdle.push(resolve);
+      this.#giveUpAt = this.#failures + 2;
       if (!this.#draft.isEmpty) this.#schedule();
       this.#tellIdle();
     });
@@ -419,6 +363,7 @@ class LedgerLogCommit {
   #failed({ waiters, readers }: Draft, error: unknown): void {
     if (!(error instanceof DatabaseError) || error.code === 'closed') throw error;
     this.#failure = error;
+    this.#failures += 1;
     // The tables can be read as they are on the disk.
     for (const resolve of [...readers.splice(0), ...this.#draft.readers.splice(0)]) resolve();
     if (!error.full) return;
@@ -475,7 +420,7 @@ class LedgerLogCommit {
     const records = [this.#flushing, this.#draft];
     const isWritten = records.every((record) => record === null || record.isEmpty);
     const isAwaited = records.some((record) => record !== null && record.waiters.length > 0);
-    if (!isWritten && (this.#failure === null || isAwaited)) return;
+    if (!isWritten && (this.#failure === null || isAwaited || this.#failures < this.#giveUpAt)) return;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     for (const resolve of this.#onIdle.splice(0)) resolve();

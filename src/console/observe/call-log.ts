@@ -225,7 +225,7 @@ export function createRefusalLog(
     watch(server) {
       server.addHook('onError', (request, _reply, error, done) => {
         reasons.set(request.raw, error.message);
-        const target = `${request.method} ${pathOf(request)}`;
+        const target = `${request.method} ${request.routeOptions.url ?? pathOf(request)}`;
         note({ error, caller: admissionOf(request)?.caller ?? null, target, requestId: request.id });
         done();
       });

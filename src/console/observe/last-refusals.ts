@@ -8,7 +8,7 @@ export interface AlikeRefusals {
   readonly code: string;
   /** The HTTP status of the error. */
   readonly status: number;
-  /** The called service; for a request that did not become a call, its protocol and service, or its method and path. */
+  /** The service of a call; else the protocol and service of the request, or its method and route. */
   readonly target: string;
   readonly key: { readonly hash: string; readonly label: string } | null;
   readonly requests: number;

@@ -1,7 +1,7 @@
 const NAME = 'tollgate.acts-for';
 /** Paths of the API that members can call for an organisation. */
 const TAKES =
-  /^\/api\/v1\/(session\/|credits|generation|keys|analytics\/own|limits|members|statements|deposits|withdrawals|movements|wallets|topup|approvals|activity|provider-keys)/;
+  /^\/api\/v1\/(session\/|credits|generation|keys|analytics\/own|limits|members|statements|deposits|withdrawals|movements|wallets|topup|approvals|activity|provider-keys|refusals)/;
 
 /** The organisation that this tab acts for, if the path supports that. Otherwise null: the signed-in account. */
 export const actsFor = (path = '/api/v1/members'): string | null =>

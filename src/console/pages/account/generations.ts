@@ -8,6 +8,7 @@ import { STATES, type CallView } from './generation-view.ts';
 import { documentedInstant } from '../day-range.ts';
 import { parseDay, parseTime } from './body-fields.ts';
 import { csvLine, csvUsd } from '../csv.ts';
+import { keyNames } from './keys.ts';
 
 export interface GenerationsQuery {
   readonly cursor?: string;
@@ -195,6 +196,7 @@ const COLUMNS = [
   'provider',
   'provider_name',
   'key',
+  'key_name',
   'prompt_tokens',
   'completion_tokens',
   'cost_usd',
@@ -208,7 +210,7 @@ const COLUMNS = [
   'refunded_micro_usdc',
 ];
 
-const lineOf = (call: ListedCall): string =>
+const lineOf = (call: ListedCall, names: ReadonlyMap<string, string>): string =>
   csvLine([
     call.id,
     call.created_at,
@@ -221,6 +223,7 @@ const lineOf = (call: ListedCall): string =>
     call.provider,
     call.provider_name,
     call.api_key,
+    names.get(call.api_key ?? '') ?? null,
     call.tokens_prompt,
     call.tokens_completion,
     csvUsd(BigInt(call.cost_micro_usdc)),
@@ -241,21 +244,25 @@ const lineOf = (call: ListedCall): string =>
  * client downloads. Throws GatewayError `invalid_request` before the first byte.
  */
 export async function generationsCsv(
-  deps: GenerationsDeps,
+  deps: GenerationsDeps & { readonly keys: Pick<KeyStore, 'list'> },
   view: (record: LockRecord) => CallView,
   account: string,
   query: GenerationsQuery,
 ): Promise<AsyncGenerator<string>> {
   const pageAt = (cursor?: string) =>
     findGenerations(deps, view, account, { ...query, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
-  const first = await pageAt();
-  return linesFrom(first, pageAt);
+  const [first, names] = await Promise.all([pageAt(), keyNames(deps.keys, account)]);
+  return linesFrom(first, names, pageAt);
 }
 
-async function* linesFrom(first: CallsPage, pageAt: (cursor: string) => Promise<CallsPage>): AsyncGenerator<string> {
+async function* linesFrom(
+  first: CallsPage,
+  names: ReadonlyMap<string, string>,
+  pageAt: (cursor: string) => Promise<CallsPage>,
+): AsyncGenerator<string> {
   yield csvLine(COLUMNS);
   for (let page = first; ;) {
-    yield page.data.map(lineOf).join('');
+    yield page.data.map((call) => lineOf(call, names)).join('');
     if (page.next_cursor === null) return;
     page = await pageAt(page.next_cursor);
   }

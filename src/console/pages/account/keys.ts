@@ -25,6 +25,12 @@ import {
 } from './body-fields.ts';
 import { NO_USAGE, type FindKeyUsage } from './key-usage.ts';
 
+/** The names of the keys of an account, by their hashes. Deleted keys have none. */
+export async function keyNames(keys: Pick<KeyStore, 'list'>, account: string): Promise<ReadonlyMap<string, string>> {
+  const own = await keys.list(account, { offset: 0, limit: KEYS_PER_ACCOUNT_MAX });
+  return new Map(own.map(({ hash, label }) => [hash, label]));
+}
+
 /** The validated body of a request that creates or changes a key. */
 export interface KeyBody extends CallRulesBody {
   readonly name?: string;

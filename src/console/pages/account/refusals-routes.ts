@@ -18,7 +18,7 @@ const refusalSchema = titled(
     target: {
       type: 'string',
       description:
-        'The called service; for a request that did not become a call, its protocol and service, or its method and path.',
+        'The called service; for a request that did not become a call, its protocol and service, or its method and route.',
     },
     key: { type: ['string', 'null'], description: 'Name of the key; null for a wallet or a session' },
     api_key: { type: ['string', 'null'], description: 'Hash of the key' },

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { accountsAfter, FOCUS_COLUMNS, focusRows, UTC } from '#analytics';
 import type { KeyStore } from '#auth';
 import type { Database, Query } from '#store';
+import { keyNames } from '../account/keys.ts';
 import { focusLine, sendCsv } from '../csv.ts';
 import { monthDays, refuseArchivedTime } from './statement.ts';
 
@@ -26,7 +27,6 @@ interface FocusDownload {
   readonly party: string;
 }
 
-const KEYS_MAX = 1_000;
 const ACCOUNTS_PAGE = 100;
 
 export const focusAnswer = {
@@ -55,9 +55,8 @@ async function* linesOf(
   const issuer = publicUrl === null ? 'tollgate' : new URL(publicUrl).host;
   yield focusLine(FOCUS_COLUMNS);
   for await (const { account, label } of accounts) {
-    const own = await keys.list(account, { offset: 0, limit: KEYS_MAX });
-    const keyNames = new Map(own.map(({ hash, label: name }) => [hash, name]));
-    const query = { ...time, account, accountName: label || null, issuer, keyNames };
+    const names = await keyNames(keys, account);
+    const query = { ...time, account, accountName: label || null, issuer, keyNames: names };
     for await (const rows of focusRows(database.query, query))
       yield rows.map((row) => focusLine(FOCUS_COLUMNS.map((column) => row[column]))).join('');
   }

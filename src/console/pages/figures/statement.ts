@@ -5,8 +5,10 @@ import { archivedUntil } from '#billing';
 import { formatUsd } from '#billing/amounts';
 import { DOCUMENTED } from '#http';
 import { type AccountStatement, DAY_MS, dateOf, readStatement, type TimeZone, timeZoneOf, UTC } from '#analytics';
+import type { KeyStore } from '#auth/keys';
 import type { Database } from '#store';
 import { dayOf } from '../account/archived-calls.ts';
+import { keyNames } from '../account/keys.ts';
 import { KINDS, WITH_REASON } from '../account/movements.ts';
 import { CSV_TYPE, csvLine, csvUsd, formatSchema, savedAs } from '../csv.ts';
 import { objectOf, titled } from '../route-schemas.ts';
@@ -15,6 +17,7 @@ import { objectOf, titled } from '../route-schemas.ts';
 
 interface StatementDeps {
   readonly database: Pick<Database, 'query' | 'snapshot'>;
+  readonly keys: Pick<KeyStore, 'list'>;
   readonly now: () => number;
   /** The party of the snapshots, see Database.snapshot. Default: the account. */
   readonly party?: string;
@@ -125,6 +128,7 @@ export const statementSchema = titled(
             service: { type: ['string', 'null'] },
             primitive: { type: ['string', 'null'] },
             key: { type: ['string', 'null'], description: 'Hash of the key of a single call.' },
+            key_name: { type: ['string', 'null'], description: 'Its name; null for a deleted key.' },
             tags: { type: 'object', additionalProperties: { type: 'string' } },
             reason: { type: ['string', 'null'] },
             amount_micro_usdc: micro('Negative if it left the account.'),
@@ -162,7 +166,8 @@ export async function answerStatement(
       `The account has more than ${CALLS_MAX} charged calls in ${month}. calls=daily adds those of a day up, and /generations?format=csv has each call`,
       { param: 'calls' },
     );
-  const movements = statement.movements.map((movement) => viewMovement(movement, zone));
+  const names = await keyNames(deps.keys, account);
+  const movements = statement.movements.map((movement) => viewMovement(movement, zone, names));
   if (format === 'csv')
     return reply
       .header('content-disposition', savedAs(`statement-${month}.csv`))
@@ -188,7 +193,11 @@ export async function answerStatement(
 
 type MovementView = ReturnType<typeof viewMovement>;
 
-function viewMovement(movement: AccountStatement['movements'][number], zone: TimeZone) {
+function viewMovement(
+  movement: AccountStatement['movements'][number],
+  zone: TimeZone,
+  names: ReadonlyMap<string, string>,
+) {
   const { at, amount, balance } = movement;
   const shared = {
     at: new Date(at).toISOString(),
@@ -199,7 +208,9 @@ function viewMovement(movement: AccountStatement['movements'][number], zone: Tim
   };
   if (movement.kind === 'calls') {
     const { id, calls, service, primitive, key, tags } = movement;
-    return { ...shared, kind: id === null ? 'calls' : 'call', id, calls, service, primitive, key, tags, reason: null };
+    const kind = id === null ? 'calls' : 'call';
+    const keyName = key === null ? null : (names.get(key) ?? null);
+    return { ...shared, kind, id, calls, service, primitive, key, key_name: keyName, tags, reason: null };
   }
   const kind = KINDS[movement.id.split(':', 1)[0]!] ?? 'other';
   return {
@@ -210,6 +221,7 @@ function viewMovement(movement: AccountStatement['movements'][number], zone: Tim
     service: null,
     primitive: null,
     key: null,
+    key_name: null,
     tags: {},
     reason: WITH_REASON.has(kind) ? movement.memo : null,
   };
@@ -224,6 +236,7 @@ const COLUMNS = [
   'service',
   'primitive',
   'key',
+  'key_name',
   'tags',
   'reason',
   'amount',
@@ -233,7 +246,7 @@ const COLUMNS = [
 /** The lines of a statement, between one with the opening and one with the closing balance. */
 function statementCsv({ opening, closing }: AccountStatement, movements: readonly MovementView[]): string {
   const edge = (kind: string, balance: bigint) =>
-    csvLine([null, null, kind, null, null, null, null, null, null, null, null, signedUsd(balance)]);
+    csvLine([null, null, kind, null, null, null, null, null, null, null, null, null, signedUsd(balance)]);
   const lines = movements.map((one) =>
     csvLine([
       one.at,
@@ -244,6 +257,7 @@ function statementCsv({ opening, closing }: AccountStatement, movements: readonl
       one.service,
       one.primitive,
       one.key,
+      one.key_name,
       tagsText(one.tags),
       one.reason,
       signedUsd(BigInt(one.amount_micro_usdc)),

@@ -28,6 +28,7 @@ import type { Database } from '#store';
 import { objectOf, titled } from '../route-schemas.ts';
 import { parseTimeZone, refuseArchivedTime, timeZoneSchema } from './statement.ts';
 import { dateRangeSchema, type DayRangeQuery, dayRangeSchema, parseDayRange } from '../day-range.ts';
+import { keyNames } from '../account/keys.ts';
 import { CSV_TYPE, csvLine, csvUsd, formatSchema, savedAs, type Cell } from '../csv.ts';
 import { asOfSchema, viewAsOf, viewRange } from './public-view.ts';
 
@@ -83,8 +84,6 @@ export const usageQuerySchema = {
     time_zone: timeZoneSchema,
   },
 } as const;
-
-const KEYS_MAX = 1_000;
 
 /** Answers with the sums of an account's calls, or of those with one key. `reply`: for a file. */
 export async function answerUsage(
@@ -175,10 +174,9 @@ export async function namesOf(
   account: string,
   groups: readonly UsageGroup[],
 ): Promise<UsageNames> {
-  const own = groups.includes('key') ? await keys.list(account, { offset: 0, limit: KEYS_MAX }) : [];
   const offers = groups.includes('provider') ? catalog.offers() : [];
   return {
-    keys: new Map(own.map(({ hash, label }) => [hash, label])),
+    keys: groups.includes('key') ? await keyNames(keys, account) : new Map(),
     providers: new Map(offers.map(({ provider }) => [provider.id, provider.name])),
   };
 }
