@@ -262,6 +262,9 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   'lm studio': 'sell/models',
   'forget a user': 'use/privacy',
   'sell chatgpt access': 'run/openai',
+  'my agent is slow': 'run/calls-hang',
+  'refused requests': 'run/raise-a-limit',
+  'zero downtime': 'run/rolling-restart',
 };
 
 const guide = await readGuide(ROOT);

@@ -83,6 +83,10 @@ const SAME: readonly (readonly string[])[] = [
   ['restrict', 'allow', 'limit'],
   ['check', 'reconcile', 'compare'],
   ['log', 'level'],
+  ['slow', 'hang', 'timeout', 'stuck'],
+  ['downtime', 'restart', 'rolling'],
+  ['ssl', 'tls', 'https'],
+  ['refused', '403', '429', 'rejected'],
   ['malicious', 'stranger', 'untrusted', 'rogue'],
 ];
 

@@ -1,1 +1,0 @@
-import{i as e}from"./ranking-BwJWPR8S.js";import{t}from"./guide-AcZ8T40n.js";export{t as createGuideSearch,e as wordsOfQuestion};
