@@ -23,6 +23,22 @@ const rowsAt = async (path: string, key: string): Promise<readonly Row[]> => {
 };
 const refusals = (account: string) =>
   rowsAt(`/admin/v1/accounts/${encodeURIComponent(account)}/refusals`, spine.adminKey);
+const message = (text: string) => ({
+  message: { kind: 'message', messageId: text, role: 'user', parts: [{ kind: 'text', text }] },
+});
+const rpc = async (key: string, path: string, method: string, params: object): Promise<string> => {
+  const answer = await fetch(spine.origin + path, {
+    method: 'POST',
+    headers: {
+      ...bearer(key),
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2025-11-25',
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+  });
+  return answer.text();
+};
 const chat = (key: string, body: object = ask('hi !tokens:1')) => spine.post('/chat/completions', body, bearer(key));
 
 it('a customer without money, and one with a wrong name or body', async () => {
@@ -62,30 +78,39 @@ it('a customer at its rate: the message says whose it is, and others are not the
   ]);
 });
 
-it('calls with a record are not among them', async () => {
+it('calls with a record are not among them, whoever answers them', async () => {
   const { account, key } = await spine.tenant('unlucky', '1');
   expect((await chat(key, ask('!status:500'))).status).toBe(500);
+  const text = '!status:500';
+  const tool = { name: 'ask_model', arguments: { model: 'test/model', prompt: text } };
+  expect(await rpc(key, '/mcp', 'tools/call', tool)).toContain('it answered with status 500');
+  expect(await rpc(key, '/a2a/model/test/model', 'message/send', message(text))).toContain('"error"');
   expect(await refusals(account)).toEqual([]);
+  expect(await rowsAt('/api/v1/generations', key)).toHaveLength(3);
+});
+
+it('the words of a request are not kept', async () => {
+  const { account, key } = await spine.tenant('private', '1');
+  const { error } = (await (await chat(key, { model: 'test/model', messages: 'my diagnosis' })).json()) as {
+    readonly error: { readonly message: string };
+  };
+  expect(error.message).toContain('my diagnosis');
+  const rows = await refusals(account);
+  expect(rows).toMatchObject([
+    { code: 'invalid_request', message: expect.stringMatching(/^messages must be an array of [^"]*$/) as string },
+  ]);
+  expect(JSON.stringify(rows)).not.toContain('diagnosis');
 });
 
 it('MCP and A2A, which answer errors in their own form', async () => {
   const { account, key } = await spine.tenant('agent', '1');
-  const rpc = (path: string, method: string, params: object) =>
-    fetch(spine.origin + path, {
-      method: 'POST',
-      headers: {
-        ...bearer(key),
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        'mcp-protocol-version': '2025-11-25',
-      },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-    }).then((answer) => answer.text());
-  await rpc('/mcp', 'tools/call', { name: 'ask_model', arguments: { model: 'no/such', prompt: 'hi' } });
-  await rpc('/a2a/no/such', 'message/send', {
-    message: { kind: 'message', messageId: 'first', role: 'user', parts: [{ kind: 'text', text: 'hi' }] },
-  });
+  await rpc(key, '/mcp', 'tools/call', { name: 'ask_model', arguments: { model: 'no/such', prompt: 'hi' } });
+  await rpc(key, '/a2a/no/such', 'message/send', message('hi'));
+  await rpc(key, '/a2a/model/test/model', 'tasks/get', { id: 'unknown' });
+  await rpc(key, '/mcp', 'tools/call', [1]);
   expect(await refusals(account)).toMatchObject([
+    { code: 'invalid_request', status: 400, target: 'MCP' },
+    { code: 'not_found', status: 404, target: 'A2A model/test/model' },
     { code: 'invalid_model', target: 'A2A no/such' },
     { code: 'invalid_model', target: 'MCP model/no/such' },
   ]);

@@ -1,7 +1,6 @@
-import type { Caller } from '#accounts';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { printable } from '#security';
-import type { GatewayError } from '#errors';
+import { GatewayError } from '#errors';
 import {
   createAnswer,
   createHttpSink,
@@ -15,7 +14,7 @@ import {
 import { A2A_ERROR } from '#http/error-schemas';
 import { type Pipeline, MAX_COST_HEADER, requestedQuote } from '#call';
 import { needsCredential } from '#accounts';
-import { rateHeaders, type Admission } from '#limits';
+import { rateHeaders, type Admission, type OnRefused } from '#limits';
 import { receiptHeaders, type Payments, type PaymentAttempt } from '#payments';
 import { requireAdmission } from '#auth';
 import type { Config } from '#config';
@@ -54,16 +53,8 @@ export interface A2aRoutesDeps {
     error: unknown,
     request: { readonly id: string; readonly method: string; readonly url: string },
   ) => void;
-  /** Told of requests that were refused, those of calls too. */
-  readonly onRefused?:
-    | ((refused: {
-        readonly error: unknown;
-        readonly caller: Caller;
-        /** The service, with the protocol. */
-        readonly target: string;
-        readonly requestId: string;
-      }) => void)
-    | undefined;
+  /** Told of each error that is the reply to a request, also to one that became a call. */
+  readonly onRefused?: OnRefused | undefined;
 }
 
 /**
@@ -120,6 +111,10 @@ function methodsOf(path: string, isService: (name: string) => boolean): readonly
   return address.kind === 'verb' ? address.allowed : ['POST'];
 }
 
+/** An error of A2A as one of the gateway, for the list of refused requests. */
+const toRefusal = ({ type, message }: A2aError): GatewayError =>
+  new GatewayError(type === 'TaskNotFound' ? 'not_found' : 'invalid_request', message);
+
 const NO_PARSER = 'FST_ERR_CTP_INVALID_MEDIA_TYPE';
 
 const otherContentType = (type: string | undefined) =>
@@ -174,13 +169,16 @@ function createAnswerRequest(
             headers,
           }),
         onError: (error) => deps.onError(error, request),
-        onRefused: (error) =>
+        onRefused(error) {
+          const { caller } = admissionOf(request);
+          const refusal = error instanceof A2aError ? toRefusal(error) : error;
           deps.onRefused?.({
-            error,
-            caller: admissionOf(request).caller,
+            error: refusal,
+            caller,
             target: `A2A ${'service' in address ? (address.service ?? '') : ''}`.trimEnd(),
             requestId: request.id,
-          }),
+          });
+        },
       });
     // If the client leaves, its message is still answered.
     const giveBodyBack = heldBodyOf(request)?.keep();

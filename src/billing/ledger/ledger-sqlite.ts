@@ -66,6 +66,8 @@ export function createSqliteCommitter(
 const LATE_MS = 100;
 /** If more operations than this wait for the disk, new locks wait for it too. */
 const LATE_MAX = 2_000;
+/** At the end of the process, a record is given up after so many attempts that failed. */
+const ATTEMPTS_AT_END = 2;
 /** Rows are read together for so many operations. */
 const READ_MAX = 1_000;
 
@@ -144,14 +146,13 @@ class LedgerLogCommit {
   }
 
   /**
-   * Resolves when all operations are answered and on the disk, or when nobody waits for an answer and they cannot be
-   * written: not at the attempt that runs now, and not at the next one. So answered ends are not lost because of a
-   * failure that has passed.
+   * Resolves when all operations are answered and on the disk, or when nobody waits for an answer and their record
+   * cannot be written at two attempts from now on. So answered ends are not lost because of a failure that has passed.
    */
   idle(): Promise<void> {
     return new Promise((resolve) => {
       this.#onIdle.push(resolve);
-      this.#giveUpAt = this.#failures + 2;
+      this.#giveUpAt = this.#failures + ATTEMPTS_AT_END;
       if (!this.#draft.isEmpty) this.#schedule();
       this.#tellIdle();
     });
@@ -342,6 +343,7 @@ class LedgerLogCommit {
       return this.#end(error as Error);
     }
     this.#failure = null;
+    this.#giveUpAt = this.#failures + ATTEMPTS_AT_END;
     this.#flushing = null;
     this.#before = record.operations;
     for (const { resolve, result } of record.waiters) resolve(resolvedAt(record.at, result!));

@@ -231,8 +231,9 @@ export function createRefusalLog(
       });
       server.addHook('onResponse', (request, reply, done) => {
         const status = reply.raw.statusCode;
+        const isCall = logged.delete(request.id);
         // The level may change while the gateway runs.
-        if (status >= 400 && !logged.delete(request.id) && logger.isLevelEnabled(level)) {
+        if (status >= 400 && !isCall && logger.isLevelEnabled(level)) {
           const path = pathOf(request);
           const reason = reasons.get(request.raw);
           logger[level](

@@ -55,7 +55,7 @@ export function createLastFailures(now: () => number): LastFailures {
         failures.set(offer.id, [newest, ...failures.entriesOf(offer.id)]);
       },
     },
-    failuresOf: ({ id }) => failures.entriesOf(id),
+    failuresOf: ({ id }) => failures.entriesOf(id).map(({ offer: _offer, ...attempt }) => attempt),
     all: (filter) =>
       failures
         .all()

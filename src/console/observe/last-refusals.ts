@@ -1,5 +1,6 @@
 import type { Caller } from '#accounts';
 import { HTTP_ERRORS, toGatewayError } from '#http';
+import type { OnRefused } from '#limits';
 import { NewestOf } from './newest-of.ts';
 import type { CallSink } from './observer.ts';
 
@@ -21,26 +22,20 @@ export interface AlikeRefusals {
   readonly requestId: string;
 }
 
-interface Refusal {
-  readonly error: unknown;
-  /** null: that of `blame`. */
-  readonly caller: Caller | null;
-  readonly target: string;
-  readonly requestId: string;
-}
-
 /** Why requests of an account were refused, so that they have no record of a call. In memory, since the start. */
 export interface LastRefusals {
   /** Receives calls whose money could not be locked. */
   readonly sink: CallSink;
   /** Of a caller without an account nothing is remembered. */
-  note(refusal: Refusal): void;
+  readonly note: OnRefused;
   /** Says whose request the error refuses, where the caller is known only to who throws it. */
   blame(error: Error, caller: Caller): void;
   /** The newest first. `key`: only of the key with this hash. */
   refusalsOf(account: string, key: string | null): readonly AlikeRefusals[];
 }
 
+/** The wrong value at the end of a message. It may be text of a prompt, which nothing keeps. */
+const QUOTED_VALUE = /, not ".*"(?=$|[.:;])/s;
 const TARGET_CHARS_MAX = 200;
 const MESSAGE_CHARS_MAX = 500;
 /** Of an entry without its texts, about. */
@@ -54,14 +49,16 @@ export function createLastRefusals(now: () => number): LastRefusals {
   /** One error may come by several ways. */
   const noted = new WeakSet<object>();
 
-  const note = ({ error, caller, target: wholeTarget, requestId }: Refusal) => {
+  const note: OnRefused = ({ error, caller, target: wholeTarget, requestId }) => {
     const blamed = caller ?? callers.get(error as Error) ?? null;
     if (blamed === null || blamed.anonymous || blamed.paying) return;
+    if (noted.has(error as object)) return;
+    noted.add(error as object);
     const refusal = toGatewayError(error);
-    if (noted.has(refusal)) return;
-    noted.add(refusal);
+    // It has a record, which a call of a run or of a loop of tools gets before its first attempt.
+    if (refusal.headers?.['x-generation-id'] !== undefined) return;
     const { code } = refusal;
-    const target = wholeTarget.slice(0, TARGET_CHARS_MAX);
+    const target = copied(wholeTarget, TARGET_CHARS_MAX);
     const key = blamed.key && { hash: blamed.key.hash, label: blamed.key.label };
     const known = refusals.entriesOf(blamed.account);
     const isAlike = (one: AlikeRefusals) => one.code === code && one.target === target && one.key?.hash === key?.hash;
@@ -74,7 +71,7 @@ export function createLastRefusals(now: () => number): LastRefusals {
       requests: (alike?.requests ?? 0) + 1,
       firstAt: alike?.firstAt ?? now(),
       lastAt: now(),
-      message: refusal.message.slice(0, MESSAGE_CHARS_MAX),
+      message: copied(refusal.message.replace(QUOTED_VALUE, ''), MESSAGE_CHARS_MAX),
       requestId,
     };
     refusals.set(blamed.account, [newest, ...known.filter((one) => one !== alike)]);
@@ -82,9 +79,8 @@ export function createLastRefusals(now: () => number): LastRefusals {
 
   return {
     sink: {
-      finished({ free, caller, service, requestId }, { resolution, error, clientGone }) {
-        if (free === null && resolution === null && error && !clientGone)
-          note({ error, caller, target: service, requestId });
+      finished({ free, caller, service, requestId }, { resolution, error }) {
+        if (free === null && resolution === null && error) note({ error, caller, target: service, requestId });
       },
     },
     note,
@@ -92,3 +88,6 @@ export function createLastRefusals(now: () => number): LastRefusals {
     refusalsOf: (account, key) => refusals.entriesOf(account).filter((one) => key === null || one.key?.hash === key),
   };
 }
+
+/** The beginning of a text in memory of its own. A slice would keep the whole text. */
+const copied = (text: string, charsMax: number): string => Buffer.from(text.slice(0, charsMax)).toString();

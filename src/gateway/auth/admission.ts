@@ -32,7 +32,8 @@ export function requireAdmission(
   app.addHook('onRequest', (request, reply, done) => {
     const admitted = (admission: Admission) => {
       try {
-        noteAdmission(request, calls ? withNames(admission, request) : admission);
+        noteAdmission(request, admission);
+        if (calls) noteAdmission(request, withNames(admission, request));
       } catch (error) {
         return done(error as Error);
       }

@@ -1,4 +1,4 @@
-import type { Caller } from '#accounts';
+import type { OnRefused } from '#limits';
 import { hash } from 'node:crypto';
 import type { ClientAnswer } from '#http';
 import type { GatewayError } from '#errors';
@@ -50,14 +50,7 @@ export interface AnswerCallDeps {
   /** Called with internal errors, and with the cause of an unavailable service. */
   readonly onError: (error: unknown) => void;
   /** Told of requests that were refused before they became calls. `target`: the service, with the protocol. */
-  readonly onRefused?:
-    | ((refused: {
-        readonly error: unknown;
-        readonly caller: Caller;
-        readonly target: string;
-        readonly requestId: string;
-      }) => void)
-    | undefined;
+  readonly onRefused?: OnRefused | undefined;
 }
 
 /** How requests become calls, and their results answers. `R`: the call's result; `D`: what its data frames hold. */

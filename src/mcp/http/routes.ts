@@ -132,6 +132,14 @@ function createHandlers(
     gone,
   });
 
+  const refused = (request: FastifyRequest, service: string | null, error: unknown) =>
+    onRefused?.({
+      error,
+      caller: admissionOf(request).caller,
+      target: `MCP ${service ?? ''}`.trimEnd(),
+      requestId: request.id,
+    });
+
   const sinkOf = (request: FastifyRequest, reply: FastifyReply, gone: CancelSource) =>
     createHttpSink(
       reply,
@@ -151,6 +159,7 @@ function createHandlers(
     });
     if (inbound.kind === 'refused') {
       const { idText, error } = inbound;
+      refused(request, service, new GatewayError('invalid_request', error.message));
       const inSession = idText !== 'null' && namesSession(request.headers) && !OF_MODERN.has(error.code);
       await reply
         .code(inSession ? 200 : inbound.status)
@@ -184,8 +193,7 @@ function createHandlers(
     } catch (error) {
       const fault = worthTelling(error);
       if (fault !== null) onError(fault, request);
-      const target = `MCP ${service ?? ''}`.trimEnd();
-      onRefused?.({ error, caller: context.caller, target, requestId: request.id });
+      refused(request, service, error);
       const { status, headers, text } = refusalOf(error, body, request.headers);
       answer.end(text, status, headers);
     } finally {

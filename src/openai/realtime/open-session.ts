@@ -4,8 +4,8 @@ import { REALTIME_PATH } from '#config/model-kinds';
 import { GatewayError, GatewayStopping } from '#errors';
 import { ACCOUNT_HEADER, nobodyActs, needsCredential, type Caller } from '#accounts';
 import { type ClientSecrets, letSecretCount, refuseRepeatedCredentials, type SecretGrant } from '#auth';
-import { type MessageSocket, requestIdOf } from '#http';
-import type { createStreamQuota, EventTurns } from '#limits';
+import type { MessageSocket } from '#http';
+import type { createStreamQuota, EventTurns, OnRefused } from '#limits';
 import { type createOriginGuard, scrubOf } from '#security';
 import { directForm, type Offer } from '#catalog';
 import {
@@ -51,6 +51,7 @@ export interface RealtimeDeps {
   readonly guard: ReturnType<typeof createOriginGuard>;
   readonly addressOf: (request: IncomingMessage) => string;
   readonly onError: (error: unknown) => void;
+  readonly onRefused?: OnRefused;
 }
 
 /** How browsers send a key, because they cannot set headers. */
@@ -70,6 +71,7 @@ export async function openSession(
   deps: RealtimeDeps,
   quota: ReturnType<typeof createStreamQuota>,
   request: IncomingMessage,
+  requestId: string,
   gone: AbortSignal,
 ): Promise<OpenSession> {
   const { headers } = request;
@@ -83,21 +85,27 @@ export async function openSession(
   const address = deps.addressOf(request);
   const { caller } = await deps.pipeline.admit(headers, address, true);
   if (caller.anonymous) throw needsCredential();
-  const slot = quota.take(caller.account);
+  try {
+    return await openAdmitted(deps, quota, { request, requestId, model, grant, address, caller }, gone);
+  } catch (error) {
+    deps.onRefused?.({ error, caller, target: `realtime session of ${model}`, requestId });
+    throw error;
+  }
+}
+
+async function openAdmitted(
+  deps: RealtimeDeps,
+  quota: ReturnType<typeof createStreamQuota>,
+  opening: Opening,
+  gone: AbortSignal,
+): Promise<OpenSession> {
+  const slot = quota.take(opening.caller.account);
   if (slot === null) {
     const { code, message } = quota.refusal();
     if (code === 'service_unavailable') throw new GatewayStopping();
     throw new GatewayError(code, message.replace('listens on', 'has').replace('streams', 'realtime sessions'));
   }
-  const session = new OpenSession(deps, {
-    request,
-    model,
-    grant,
-    address,
-    caller,
-    slot,
-    isStopping: () => quota.draining,
-  });
+  const session = new OpenSession(deps, { ...opening, slot, isStopping: () => quota.draining });
   try {
     await session.begin(gone);
   } catch (error) {
@@ -105,6 +113,16 @@ export async function openSession(
     throw error;
   }
   return session;
+}
+
+/** A handshake whose caller is admitted. */
+interface Opening {
+  readonly request: IncomingMessage;
+  readonly requestId: string;
+  readonly model: string;
+  readonly grant: SecretGrant | null;
+  readonly address: string;
+  readonly caller: Caller;
 }
 
 export class OpenSession {
@@ -131,19 +149,14 @@ export class OpenSession {
 
   constructor(
     deps: RealtimeDeps,
-    opening: {
-      readonly request: IncomingMessage;
-      readonly model: string;
-      readonly grant: SecretGrant | null;
-      readonly address: string;
-      readonly caller: Caller;
+    opening: Opening & {
       readonly slot: { readonly over: AbortSignal; leave(): void };
       readonly isStopping: () => boolean;
     },
   ) {
     this.#deps = deps;
     this.#headers = opening.request.headers;
-    this.#requestId = requestIdOf(opening.request.headers);
+    this.#requestId = opening.requestId;
     this.#model = opening.model;
     this.#configured = opening.grant?.session ?? null;
     this.#address = opening.address;

@@ -35,6 +35,7 @@ export function addRealtime(server: FastifyInstance, options: Omit<RealtimeDeps,
 
   const accept = async (request: IncomingMessage, wire: Socket, head: Buffer): Promise<void> => {
     const gone = new AbortController();
+    const requestId = requestIdOf(request.headers);
     const leave = () => gone.abort(new Error('the client is gone'));
     const giveUp = () => wire.destroy();
     wire.on('error', giveUp);
@@ -42,7 +43,7 @@ export function addRealtime(server: FastifyInstance, options: Omit<RealtimeDeps,
     try {
       // Loaded with the first session, because most gateways have none.
       const { openSession } = await import('./open-session.ts');
-      const session = await openSession(deps, quota, request, gone.signal);
+      const session = await openSession(deps, quota, request, requestId, gone.signal);
       open.add(session);
       try {
         const client = await sockets.accept(request, wire, head);
@@ -56,8 +57,9 @@ export function addRealtime(server: FastifyInstance, options: Omit<RealtimeDeps,
       if (gone.signal.aborted) return;
       const known = toGatewayError(error);
       if (known.code === 'internal') deps.onError(error);
+      deps.onRefused?.({ error, caller: null, target: 'realtime session', requestId });
       const dialect = request.url?.startsWith('/v1/') ? 'openai' : 'own';
-      if (!wire.destroyed) refuseUpgrade(wire, known, requestIdOf(request.headers), dialect);
+      if (!wire.destroyed) refuseUpgrade(wire, known, requestId, dialect);
     } finally {
       wire.off('close', leave);
     }

@@ -72,7 +72,8 @@ export async function openAdministration(
     members: createMemberStore(database, { keys, limits, now }),
     offers: (name: string) => own.has(name) || registered.has(name),
     keyRate: () => config.limits.requestsPerMinute,
-    refusalsOf: () => [],
+    // No gateway runs.
+    refusalsOf: null,
     ledger,
     refunds: createRefunds(database, ledger),
     prices: createPriceBook(database, now),
@@ -95,9 +96,8 @@ export async function openAdministration(
   });
   const bans = createBanStore(database, { now });
   const providers = adminProviderRoutes({
-    // No gateway runs.
-    callsNow: async () => [],
-    lastFailures: { all: () => [] },
+    callsNow: null,
+    lastFailures: null,
     gate,
     identity: { providerId: (name) => identity().providerId(name) },
     ledger,

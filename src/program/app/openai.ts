@@ -130,7 +130,7 @@ async function openKept({ foundation }: Phases): Promise<KeptParts> {
   return { responseStore, keptResponses: responseStore, background };
 }
 
-function openRealtime({ foundation, access, network, calls }: Phases): Realtime {
+function openRealtime({ foundation, observers, access, network, calls }: Phases): Realtime {
   const { config, onError } = foundation;
   const { http, clientSecrets } = access;
   return addRealtime(http.server, {
@@ -142,5 +142,6 @@ function openRealtime({ foundation, access, network, calls }: Phases): Realtime 
     addressOf: ({ socket, headers }) =>
       clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], http.trust),
     onError: (error) => onError(error, { id: '', method: 'GET', url: '/api/v1/realtime' }),
+    onRefused: observers.refusals.note,
   });
 }

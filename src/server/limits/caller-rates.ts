@@ -16,6 +16,19 @@ export interface Admission {
   readonly rate: RateDecision;
 }
 
+/** A request that was refused. */
+export interface RefusedRequest {
+  readonly error: unknown;
+  /** null if only who threw the error knows. */
+  readonly caller: Caller | null;
+  /** What it was for: the service with its protocol, or the method and route. */
+  readonly target: string;
+  readonly requestId: string;
+}
+
+/** Told of requests that were refused before they became calls. */
+export type OnRefused = (refused: RefusedRequest) => void;
+
 export interface CallerRatesOptions {
   readonly limiter: RateLimiter;
   /** `pages`: the policy for the requests that the web pages of a session make to read data. See pagesOf. */
@@ -87,7 +100,7 @@ export function createCallerRates(options: CallerRatesOptions): CallerRates {
 
   /** Limits requests of one kind that are not calls. The key and the account each have a counter for the kind. */
   function limitedApart(kind: string, caller: Caller, policy: RatePolicy): Admission | Promise<Admission> {
-    const admission = take(caller, `${kind} ${limitedAs(caller)}`, policy, NO_CALL);
+    const admission = take(caller, `${kind} ${limitedAs(caller)}`, policy, NO_CALL, ` for ${kind}`);
     return thenShared(admission, NO_CALL, options.sharedPolicy(caller), `${kind} ${sharedAs(caller)}`);
   }
 
@@ -123,7 +136,7 @@ const OF_PAGES = ' of these web pages';
 /** Whose rate it is under the name of limitedAs. */
 const ownerOf = ({ key, anonymous, paying }: Caller): string => {
   if (anonymous || paying) return ' without an account';
-  return key === null ? OF_ACCOUNT : ' of this key';
+  return key === null ? ' of requests without a key' : ' of this key';
 };
 
 /** The tokens that a call uses are only known and counted at its end. To begin, at least one must be left. */

@@ -1,6 +1,7 @@
 export {
   type Admission,
   type CallerRatesOptions,
+  type OnRefused,
   type RatePolicies,
   createCallerRates,
   createRatePolicies,

@@ -23,8 +23,9 @@ interface AdminProvidersDeps {
   readonly ledger: Pick<Ledger, 'balance'>;
   readonly payouts: Payouts;
   readonly list: (page: PageRange) => Promise<readonly KnownProvider[]>;
-  readonly callsNow: () => Promise<readonly CallsNow[]>;
-  readonly lastFailures: Pick<LastFailures, 'all'>;
+  /** null where no gateway runs, so that nobody could answer; as `lastFailures`. */
+  readonly callsNow: (() => Promise<readonly CallsNow[]>) | null;
+  readonly lastFailures: Pick<LastFailures, 'all'> | null;
   readonly isSeen: (provider: string) => Promise<boolean>;
   /** Whether it is the key under which a service of the configuration file is offered. */
   readonly isOwn: (provider: string) => boolean;
@@ -108,7 +109,8 @@ const providerStateSchema = titled(
   }),
 );
 
-function listCalls(app: FastifyInstance, deps: AdminProvidersDeps): void {
+function listCalls(app: FastifyInstance, { callsNow }: AdminProvidersDeps): void {
+  if (callsNow === null) return;
   const schema = {
     ...ADMINISTRATION,
     summary: 'List calls that run now, by provider',
@@ -130,7 +132,7 @@ function listCalls(app: FastifyInstance, deps: AdminProvidersDeps): void {
     },
   };
   app.get('/providers/calls', { schema }, async () => ({
-    data: (await deps.callsNow()).map(({ provider, service, inFlight, waiting, oldestWaitS }) => ({
+    data: (await callsNow()).map(({ provider, service, inFlight, waiting, oldestWaitS }) => ({
       provider,
       service,
       in_flight: inFlight,
@@ -141,6 +143,7 @@ function listCalls(app: FastifyInstance, deps: AdminProvidersDeps): void {
 }
 
 function listFailures(app: FastifyInstance, { lastFailures }: AdminProvidersDeps): void {
+  if (lastFailures === null) return;
   const schema = {
     ...ADMINISTRATION,
     summary: 'List the newest failures at providers',

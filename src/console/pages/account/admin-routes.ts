@@ -25,7 +25,7 @@ import { addAdminKeyRoutes } from './key-routes.ts';
 import { addAdminMembersRoutes, type MembersDeps } from './members.ts';
 import { addAdminLimitsRoutes } from './limits.ts';
 import { addNotesRoutes, type NotesDeps } from './notes-routes.ts';
-import { addAdminRefusalsRoute, type RefusalsDeps } from './refusals-routes.ts';
+import { addAdminRefusalsRoute, type AdminRefusalsDeps } from './refusals-routes.ts';
 import { addAdminStatesRoutes, type LabelDeps } from './admin-states-routes.ts';
 import { addEndCallRoute, type EndCallDeps } from './end-call-route.ts';
 import { addRefundRoute, type RefundDeps } from './refund-route.ts';
@@ -38,7 +38,7 @@ interface AdminDeps
   extends
     AdminCallDeps,
     NotesDeps,
-    RefusalsDeps,
+    AdminRefusalsDeps,
     Pick<EndCallDeps, 'endCall'>,
     RefundDeps,
     AdminKeysDeps,

@@ -10,11 +10,16 @@ export interface RefusalsDeps {
   readonly refusalsOf: LastRefusals['refusalsOf'];
 }
 
+/** null where no gateway runs, so that nobody could answer. */
+export interface AdminRefusalsDeps {
+  readonly refusalsOf: LastRefusals['refusalsOf'] | null;
+}
+
 const refusalSchema = titled(
   'RefusedRequests',
   objectOf({
-    code: { type: 'string', description: '`error.type` of the answers' },
-    status: { type: 'integer', description: 'HTTP status' },
+    code: { type: 'string', description: '`error.code` of the answers below `/v1`' },
+    status: { type: 'integer', description: 'HTTP status of this error outside of MCP and A2A' },
     target: {
       type: 'string',
       description:
@@ -25,7 +30,7 @@ const refusalSchema = titled(
     requests: { type: 'integer', description: 'How many were refused alike' },
     first_at: { type: 'string', description: 'RFC 3339' },
     last_at: { type: 'string', description: 'RFC 3339' },
-    message: { type: 'string', description: 'The words of the newest answer' },
+    message: { type: 'string', description: 'The words of the newest answer, without a wrong value that it names' },
     request_id: { type: 'string', description: '`x-request-id` of the newest answer' },
   }),
 );
@@ -63,7 +68,9 @@ export function addOwnRefusalsRoute(
   });
 }
 
-export function addAdminRefusalsRoute(app: FastifyInstance, deps: AdminAccountsDeps & RefusalsDeps): void {
+export function addAdminRefusalsRoute(app: FastifyInstance, deps: AdminAccountsDeps & AdminRefusalsDeps): void {
+  const { refusalsOf } = deps;
+  if (refusalsOf === null) return;
   const schema = {
     ...ADMINISTRATION,
     summary: 'List the refused requests of an account',
@@ -74,6 +81,6 @@ export function addAdminRefusalsRoute(app: FastifyInstance, deps: AdminAccountsD
   };
   app.get<{ Params: AccountParams }>('/accounts/:id/refusals', { schema }, async ({ params }) => {
     const { account } = await findAccount(params.id, deps);
-    return { data: deps.refusalsOf(account, null).map(viewRefusals) };
+    return { data: refusalsOf(account, null).map(viewRefusals) };
   });
 }
