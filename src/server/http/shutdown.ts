@@ -1,4 +1,5 @@
 import { Server } from 'node:net';
+import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { GatewayStopping } from '#errors';
 import type { Authenticate } from '#accounts';
@@ -6,7 +7,7 @@ import type { Authenticate } from '#accounts';
 interface Closing {
   readonly server: FastifyInstance;
   /** Stops taking connections; absent for a server that takes them to its end, to answer that it stops. */
-  readonly stopAccepting?: () => void;
+  readonly stopAccepting?: () => Promise<void>;
   /** The longest time that running calls may go on. */
   readonly drainMs: number;
   readonly inFlight: () => number;
@@ -22,6 +23,8 @@ interface Closing {
 const LAST_BYTES_MS = 2_000;
 
 const IDLE_CHECK_MS = 20;
+/** Requests of connections that were accepted last come within this time, and are served. */
+const STRAGGLERS_MS = 500;
 
 /** Asks the clients of a server to connect elsewhere, in two steps. */
 interface ConnectionRelease {
@@ -30,23 +33,43 @@ interface ConnectionRelease {
   /**
    * Refuses new connections and closes idle ones, until the server is closed. A proxy without health checks, such as
    * nginx, sends a call to the next gateway if a connection is refused, but not after an answer of 503, because a POST
-   * may have had an effect.
+   * may have had an effect. Resolves when requests of connections that were taken before have come.
    */
-  stopAccepting(): void;
+  stopAccepting(): Promise<void>;
 }
 
 export function createConnectionRelease({ server }: FastifyInstance): ConnectionRelease {
   return {
     ask: () =>
       void server.prependListener('request', (_request, response) => response.setHeader('connection', 'close')),
-    stopAccepting() {
+    async stopAccepting() {
+      await acceptedAll(server);
       // The method of http.Server closes idle connections once, and no longer checks the time limits of requests.
       Server.prototype.close.call(server);
       const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS);
       server.once('close', () => clearInterval(idle));
       server.closeIdleConnections();
+      await delay(STRAGGLERS_MS);
     },
   };
+}
+
+/**
+ * Resolves when the connections are accepted that the system has taken for the server: closing it would reset them, and
+ * lose the requests that a proxy has sent on them. A turn of the event loop accepts one.
+ */
+async function acceptedAll(server: Server): Promise<void> {
+  let isNew = false;
+  const note = () => (isNew = true);
+  server.on('connection', note);
+  const until = performance.now() + STRAGGLERS_MS;
+  do {
+    isNew = false;
+    // A turn has its connections before its callbacks of setImmediate. The first one may be this turn.
+    await setImmediate();
+    await setImmediate();
+  } while (isNew && performance.now() < until);
+  server.off('connection', note);
 }
 
 /** Lets running calls finish within the drain limit, then closes everything. */
@@ -62,14 +85,13 @@ export async function closeGracefully({
 }: Closing): Promise<void> {
   // Without `stopAccepting` the server still listens. So load balancers see the 503 of /health/ready, and clients get a
   // 503 with Retry-After instead of a refused connection.
-  stopAccepting?.();
+  await stopAccepting?.();
   refuse();
   const until = performance.now() + drainMs;
   // Begun before the timers of the tunnels, so that a call ends by this and not by the end of its tunnel.
   const stopping = setTimeout(stopCalls, drainMs);
   const tunnelsClosed = closeTunnels(drainMs);
-  while (inFlight() > 0 && performance.now() < until + LAST_BYTES_MS)
-    await new Promise((resolve) => setTimeout(resolve, 20));
+  while (inFlight() > 0 && performance.now() < until + LAST_BYTES_MS) await delay(IDLE_CHECK_MS);
   clearTimeout(stopping);
   await tunnelsClosed;
   // The last bytes of finished replies may still be on their way. Replies that have not finished by now are cut.
