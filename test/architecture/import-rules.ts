@@ -234,6 +234,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'config',
       'accounts',
       'http',
+      'limits',
       'catalog',
       'call',
       'auth',

@@ -99,7 +99,13 @@ test('after an announced stop it is unready and serves on; each answer ends its 
   expect(running.headers.get('connection')).toBe('close');
   const text = running.text();
   const closing = gateway.app.close();
-  await expect(fetch(`${gateway.origin}/health/ready`)).rejects.toThrow();
+  // Connections that came before are accepted first.
+  const isRefused = () =>
+    fetch(`${gateway.origin}/health/ready`).then(
+      () => false,
+      () => true,
+    );
+  await expect.poll(isRefused, { interval: 1 }).toBe(true);
   expect(events(await text).at(-1)).toBe('[DONE]');
   await closing;
   agent.destroy();

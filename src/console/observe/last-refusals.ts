@@ -34,8 +34,8 @@ export interface LastRefusals {
   refusalsOf(account: string, key: string | null): readonly AlikeRefusals[];
 }
 
-/** The wrong value at the end of a message. It may be text of a prompt, which nothing keeps. */
-const QUOTED_VALUE = /, not ".*"(?=$|[.:;])/s;
+/** Begins the wrong value in a message. It may be text of a prompt, which nothing keeps. */
+const VALUE = ', not "';
 const TARGET_CHARS_MAX = 200;
 const MESSAGE_CHARS_MAX = 500;
 /** Of an entry without its texts, about. */
@@ -71,7 +71,7 @@ export function createLastRefusals(now: () => number): LastRefusals {
       requests: (alike?.requests ?? 0) + 1,
       firstAt: alike?.firstAt ?? now(),
       lastAt: now(),
-      message: copied(refusal.message.replace(QUOTED_VALUE, ''), MESSAGE_CHARS_MAX),
+      message: copied(refusal.message.split(VALUE, 1)[0]!, MESSAGE_CHARS_MAX),
       requestId,
     };
     refusals.set(blamed.account, [newest, ...known.filter((one) => one !== alike)]);

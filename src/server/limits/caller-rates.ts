@@ -21,7 +21,7 @@ export interface RefusedRequest {
   readonly error: unknown;
   /** null if only who threw the error knows. */
   readonly caller: Caller | null;
-  /** What it was for: the service with its protocol, or the method and route. */
+  /** The service with its protocol, or the method and route. */
   readonly target: string;
   readonly requestId: string;
 }
