@@ -234,7 +234,6 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'config',
       'accounts',
       'http',
-      'limits',
       'catalog',
       'call',
       'auth',

@@ -1,6 +1,5 @@
 import type { Caller } from '#accounts';
 import { HTTP_ERRORS, toGatewayError } from '#http';
-import type { OnRefused } from '#limits';
 import { NewestOf } from './newest-of.ts';
 import type { CallSink } from './observer.ts';
 
@@ -22,12 +21,20 @@ export interface AlikeRefusals {
   readonly requestId: string;
 }
 
+interface Refusal {
+  readonly error: unknown;
+  /** null: that of `blame`. */
+  readonly caller: Caller | null;
+  readonly target: string;
+  readonly requestId: string;
+}
+
 /** Why requests of an account were refused, so that they have no record of a call. In memory, since the start. */
 export interface LastRefusals {
   /** Receives calls whose money could not be locked. */
   readonly sink: CallSink;
   /** Of a caller without an account nothing is remembered. */
-  readonly note: OnRefused;
+  note(refusal: Refusal): void;
   /** Says whose request the error refuses, where the caller is known only to who throws it. */
   blame(error: Error, caller: Caller): void;
   /** The newest first. `key`: only of the key with this hash. */
@@ -49,7 +56,7 @@ export function createLastRefusals(now: () => number): LastRefusals {
   /** One error may come by several ways. */
   const noted = new WeakSet<object>();
 
-  const note: OnRefused = ({ error, caller, target: wholeTarget, requestId }) => {
+  const note = ({ error, caller, target: wholeTarget, requestId }: Refusal) => {
     const blamed = caller ?? callers.get(error as Error) ?? null;
     if (blamed === null || blamed.anonymous || blamed.paying) return;
     if (noted.has(error as object)) return;

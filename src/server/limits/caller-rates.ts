@@ -100,7 +100,7 @@ export function createCallerRates(options: CallerRatesOptions): CallerRates {
 
   /** Limits requests of one kind that are not calls. The key and the account each have a counter for the kind. */
   function limitedApart(kind: string, caller: Caller, policy: RatePolicy): Admission | Promise<Admission> {
-    const admission = take(caller, `${kind} ${limitedAs(caller)}`, policy, NO_CALL, ` for ${kind}`);
+    const admission = take(caller, `${kind} ${limitedAs(caller)}`, policy, NO_CALL, `${ownerOf(caller)} for ${kind}`);
     return thenShared(admission, NO_CALL, options.sharedPolicy(caller), `${kind} ${sharedAs(caller)}`);
   }
 

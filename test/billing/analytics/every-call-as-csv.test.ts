@@ -79,6 +79,7 @@ test('all calls of the account, the newest first, however many', async () => {
     provider: 'p1',
     provider_name: 'P',
     key: limited.hash,
+    key_name: 'alice',
     prompt_tokens: '10',
     completion_tokens: '5',
     cost_usd: '1.000000',
