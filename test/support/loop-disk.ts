@@ -25,13 +25,13 @@ const SHUTDOWN = '0x8004587D';
 const NO_LOG_FLUSH = 2;
 
 /**
- * Waits for the end of its input, which comes when its owner closes it or dies. $1: folder, $2: device, $3: what to
+ * Waits for the end of its input, which comes when its owner closes it or dies. $1: folder, $2: image, $3: what to
  * remove. It tries again, because another process that removes all test folders can't remove a mounted folder.
  */
 const KEEPER_SCRIPT = `
 read -r _
 umount "$1" 2>/dev/null || umount -l "$1" 2>/dev/null
-[ -z "$2" ] || losetup -d "$2"
+for device in $(losetup -n -O NAME -j "$2"); do losetup -d "$device"; done
 rm -rf -- "$3"
 rmdir -- "$(dirname "$3")" 2>/dev/null
 exit 0
@@ -39,27 +39,30 @@ exit 0
 
 const run = (command: string, ...args: readonly string[]) => execFileSync(command, args, { encoding: 'utf8' }).trim();
 
+const devicesOf = (image: string): readonly string[] =>
+  run('losetup', '-n', '-O', 'NAME', '-j', image).split('\n').filter(Boolean);
+
 /** Creates and mounts a disk. Returns null if this machine doesn't allow it. */
 export function makeLoopDisk(): LoopDisk | null {
   if (process.getuid?.() !== 0 || !existsSync('/dev/loop-control')) return null;
   const home = mkdtempSync(join(tmpdir(), 'tollgate-disk-'));
   const image = join(home, 'image');
   const folder = join(home, 'disk');
-  let device = '';
+  /** A device of its own each time. */
+  const mount = () => run('mount', run('losetup', '-f', '--show', image), folder);
   try {
     writeFileSync(image, '');
     truncateSync(image, BYTES);
     mkdirSync(folder);
     run('mkfs.ext4', '-q', '-F', image);
-    device = run('losetup', '-f', '--show', image);
-    run('mount', device, folder);
+    mount();
   } catch {
-    if (device) run('losetup', '-d', device);
+    for (const device of devicesOf(image)) run('losetup', '-d', device);
     rmSync(home, { recursive: true });
     return null;
   }
   // Detached, so that Ctrl-C in the terminal doesn't end the keeper before its owner.
-  const keeper = spawn('/bin/sh', ['-c', KEEPER_SCRIPT, 'keeper', folder, device, home], {
+  const keeper = spawn('/bin/sh', ['-c', KEEPER_SCRIPT, 'keeper', folder, image, home], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
   });
@@ -74,7 +77,10 @@ export function makeLoopDisk(): LoopDisk | null {
     },
     restore() {
       run('umount', folder);
-      run('mount', device, folder);
+      // Other tests run packages in mount namespaces, which keep the file system as it was cut. On another device it is
+      // opened anew.
+      for (const device of devicesOf(image)) run('losetup', '-d', device);
+      mount();
     },
     async dispose() {
       keeper.ref();
