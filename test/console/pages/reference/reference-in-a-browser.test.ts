@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { atThisLoad } from '../../../support/at-this-load.ts';
 import { openBrowser, type TestBrowser, type Visitor } from '../../../support/browser.ts';
 import { MODEL, startSpine, UNHURRIED, type Spine } from '../../../support/spine.ts';
 import { looksRight } from '../page-holds.ts';
@@ -65,9 +66,9 @@ test.each([
   const { page, close } = await visit('/docs');
   await page.keyboard.press('Control+k');
   await page.keyboard.type(words);
-  const first = page.locator('search li').filter({ hasText: name }).first();
-  await first.waitFor();
-  expect((await page.locator('search li').allTextContents()).slice(0, 3).join()).toContain(name);
+  // The list of the first words comes before that of all.
+  const first = async () => (await page.locator('search li').allTextContents()).slice(0, 3).join();
+  await expect.poll(first, { timeout: atThisLoad(5_000) }).toContain(name);
   await page.keyboard.press('ArrowDown');
   const chosen = await page.locator('search a:focus').textContent();
   await page.keyboard.press('Enter');
