@@ -58,6 +58,16 @@ export const moderationSchema = {
           },
         },
         [MUST_BE]: 'a text, or a part with type text or image_url',
+        [DOCUMENTED]: {
+          allOf: [
+            {
+              anyOf: [
+                { required: ['text'], properties: { type: { enum: ['text'] } } },
+                { required: ['image_url'], properties: { type: { enum: ['image_url'] } } },
+              ],
+            },
+          ],
+        },
       },
       description: 'Texts, each of which is judged by itself; or the parts of one input.',
       [MUST_BE]: INPUT_RIGHT,
