@@ -71,7 +71,9 @@ const EXCEPTIONS: readonly (readonly [words: RegExp, reason: string, operation?:
   ],
   [/one outputDimensionality for all$|^input must be a text, an array of 1 to 2048 texts/, 'It compares members.'],
   [
-    new RegExp(`^(?:messages|duration|seconds|${QUOTED_BY.join('|')})\\S* (?:must be|is required|and duration have different)`),
+    new RegExp(
+      `^(?:messages|duration|seconds|${QUOTED_BY.join('|')})\\S* (?:must be|is required|and duration have different)`,
+    ),
     'The body of a quote is that of the call.',
     'post /api/v1/quotes',
   ],
