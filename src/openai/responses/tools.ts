@@ -41,13 +41,14 @@ export function toChatTools(
 ): ResponsesChatTools {
   const dropped: string[] = [];
   const tools: ChatTool[] = [];
-  const add = (tool: JsonObject, at: string, namespace: string | null, depth: number): void => {
+  const add = (tool: unknown, at: string, namespace: string | null, depth: number): void => {
+    if (!isObject(tool)) throw invalid(at, 'an object with a type');
     if (tool['type'] === 'namespace') {
       const { name, tools: inner } = tool;
       if (typeof name !== 'string' || name === '') throw invalid(`${at}.name`, 'the name of the namespace');
       if (!Array.isArray(inner) || depth > NESTED_MAX) throw invalid(`${at}.tools`, 'an array of tools');
       const full = namespace === null ? name : `${namespace}__${name}`;
-      (inner as readonly JsonObject[]).forEach((one, index) => add(one, `${at}.tools[${index}]`, full, depth + 1));
+      (inner as readonly unknown[]).forEach((one, index) => add(one, `${at}.tools[${index}]`, full, depth + 1));
       return;
     }
     if (tools.length + dropped.length === TOOLS_MAX) throw invalid('tools', `at most ${TOOLS_MAX} tools in all`);
@@ -67,7 +68,6 @@ function toChatTool(
   namespace: string | null,
   options: ResponsesToolOptions,
 ): ChatTool | null {
-  if (typeof tool !== 'object' || tool === null) throw invalid(at, 'an object with a type');
   const { type, name, description, parameters, strict, format } = tool;
   if (type === 'mcp') return ofService(tool, at, options.request);
   if (type !== 'function' && type !== 'custom') return null;

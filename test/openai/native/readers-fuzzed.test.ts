@@ -348,7 +348,10 @@ describe('whatever a client asks', () => {
           if (!(error instanceof GatewayError)) throw error;
         }
       }),
-      { numRuns: runs },
+      {
+        numRuns: runs,
+        examples: [[{ model: 'acme/small', input: 'Hi', tools: [{ type: 'namespace', name: 'x', tools: [null] }] }]],
+      },
     );
   });
 
