@@ -350,7 +350,17 @@ describe('whatever a client asks', () => {
       }),
       {
         numRuns: runs,
-        examples: [[{ model: 'acme/small', input: 'Hi', tools: [{ type: 'namespace', name: 'x', tools: [null] }] }]],
+        examples: [
+          [
+            {
+              model: 'acme/small',
+              input: 'Hi',
+              messages: null,
+              max_tokens: 1,
+              tools: [{ type: 'namespace', name: 'x', tools: [null] }],
+            },
+          ],
+        ],
       },
     );
   });
