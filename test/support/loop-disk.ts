@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -39,8 +39,11 @@ exit 0
 
 const run = (command: string, ...args: readonly string[]) => execFileSync(command, args, { encoding: 'utf8' }).trim();
 
+/** Empty where nothing can tell. */
 const devicesOf = (image: string): readonly string[] =>
-  run('losetup', '-n', '-O', 'NAME', '-j', image).split('\n').filter(Boolean);
+  (spawnSync('losetup', ['-n', '-O', 'NAME', '-j', image], { encoding: 'utf8' }).stdout ?? '')
+    .split('\n')
+    .filter(Boolean);
 
 /** Creates and mounts a disk. Returns null if this machine doesn't allow it. */
 export function makeLoopDisk(): LoopDisk | null {

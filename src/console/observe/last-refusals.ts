@@ -54,13 +54,15 @@ export function createLastRefusals(now: () => number): LastRefusals {
   );
   const callers = new WeakMap<Error, Caller>();
   /** One error may come by several ways. */
-  const noted = new WeakSet<object>();
+  const noted = new WeakSet<Error>();
 
   const note = ({ error, caller, target: wholeTarget, requestId }: Refusal) => {
-    const blamed = caller ?? callers.get(error as Error) ?? null;
+    // Something thrown that is no error belongs to no refusal.
+    if (!(error instanceof Error)) return;
+    const blamed = caller ?? callers.get(error) ?? null;
     if (blamed === null || blamed.anonymous || blamed.paying) return;
-    if (noted.has(error as object)) return;
-    noted.add(error as object);
+    if (noted.has(error)) return;
+    noted.add(error);
     const refusal = toGatewayError(error);
     // It has a record, which a call of a run or of a loop of tools gets before its first attempt.
     if (refusal.headers?.['x-generation-id'] !== undefined) return;
@@ -70,14 +72,15 @@ export function createLastRefusals(now: () => number): LastRefusals {
     const known = refusals.entriesOf(blamed.account);
     const isAlike = (one: AlikeRefusals) => one.code === code && one.target === target && one.key?.hash === key?.hash;
     const alike = known.find(isAlike);
+    const at = now();
     const newest: AlikeRefusals = {
       code,
       status: HTTP_ERRORS[code].status,
       target,
       key,
       requests: (alike?.requests ?? 0) + 1,
-      firstAt: alike?.firstAt ?? now(),
-      lastAt: now(),
+      firstAt: alike?.firstAt ?? at,
+      lastAt: at,
       message: copied(refusal.message.split(VALUE, 1)[0]!, MESSAGE_CHARS_MAX),
       requestId,
     };

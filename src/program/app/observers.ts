@@ -54,9 +54,9 @@ export async function openObservers(foundation: Foundation): Promise<Observers> 
     onError: (error) => outages.failed('traces', { err: error }, 'traces could not be sent'),
   });
   resources.defer(() => tracer.close());
+  const lastRefusals = createLastRefusals(now);
   // In development the reader of the log wants to see refused requests. In production anybody could fill the log with
   // them.
-  const lastRefusals = createLastRefusals(now);
   const refusals = createRefusalLog(logger, config.mode === 'development' ? 'info' : 'debug', lastRefusals);
   const lastFailures = createLastFailures(now);
   const observer = createCallObserver(
