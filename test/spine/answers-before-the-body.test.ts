@@ -186,6 +186,26 @@ test('no route waits for the body of who has a wrong key, but those where the bo
   }
 });
 
+test('a short rest does not wait until long ones are read', async () => {
+  const connections: Socket[] = [];
+  const take = (connection: Socket) => connections.push(connection);
+  spine.app.server.server.on('connection', take);
+  const long = await Promise.all(
+    Array.from({ length: 20 }, () => begun('POST', '/nowhere', 'content-length: 900000000\r\n')),
+  );
+  spine.app.server.server.removeListener('connection', take);
+  for (const { socket } of long) socket.on('error', () => {}).write(Buffer.alloc(3 * MIB, 'x'));
+  const { socket } = await begun('POST', '/nowhere', `${LENGTH}connection: close\r\n`);
+  const before = connections.map(({ bytesRead }) => bytesRead);
+  const closed = once(socket, 'close');
+  socket.write('"":1}');
+  await closed;
+  const read = connections.map(({ bytesRead }, at) => bytesRead - before[at]!);
+  for (const each of long) each.socket.destroy();
+  expect(Math.max(...read)).toBeGreaterThan(0);
+  expect(Math.max(...read)).toBeLessThanOrEqual(4 * 65_536);
+});
+
 test('a body without an end is not read for ever', async () => {
   const { hostname, port } = new URL(spine.origin);
   const asked = request({

@@ -12,11 +12,9 @@ type BodyLimits = Pick<LimitsConfig, 'bodyBytesMax' | 'chatBodyBytesMax' | 'medi
 /** The maximum number of bytes of a body that is read after its request was answered, and the longest time for it. */
 const DRAIN_BYTES = 32 * 1024 * 1024;
 const DRAIN_MS = 10_000;
-/**
- * Bytes that are read in each turn, and the milliseconds between turns. One connection may give 2 MiB more, as libuv
- * reads them at once.
- */
+/** Bytes that are read in each turn, what a read counts at least, and the milliseconds between turns. */
 const TURN_BYTES = 1024 * 1024;
+const READ_WEIGHT = 4096;
 const TURN_MS = 20;
 
 /**
@@ -93,7 +91,8 @@ interface Rest {
 
 /**
  * The rests of refused bodies. Their connections take turns: one is read at a time, and the others wait in the buffers
- * of the system. So a flood of refused bodies takes little of the event loop.
+ * of the system. So a flood of refused bodies takes little of the event loop. One read (64 KiB at most) is all that a
+ * connection gets before all others: a client with a short rest doesn't wait long behind many with long ones.
  */
 class Rests {
   readonly #all = new Set<Rest>();
@@ -114,21 +113,25 @@ class Rests {
     };
     body.once('end', over);
     socket.once('close', over);
-    body.resume();
+    // libuv reads up to 32 times in a row unless the first read stops it. The body's own _read would start it again.
+    body._read = () => {};
+    body.on('data', () => {
+      if (this.#all.has(rest)) socket.pause();
+    });
     this.#all.add(rest);
     this.#pauseAfterThis(rest);
     if (this.#timer === null) this.#wait();
   }
 
   #wait(): void {
-    this.#timer = setTimeout(() => this.#readNext(this.#all.size, TURN_BYTES), TURN_MS).unref();
+    this.#timer = setTimeout(() => this.#readNext(0, TURN_BYTES), TURN_MS).unref();
   }
 
-  /** Reads one connection in each turn of the event loop, until each was read once or these bytes have come. */
-  #readNext(connections: number, bytes: number): void {
+  /** Reads one connection in each turn of the event loop, until these bytes have come or none has more. */
+  #readNext(withoutData: number, bytes: number): void {
     const [rest] = this.#all;
     if (rest === undefined) this.#timer = null;
-    else if (connections <= 0 || bytes <= 0) this.#wait();
+    else if (withoutData >= this.#all.size || bytes <= 0) this.#wait();
     else {
       // It goes to the end.
       this.#all.delete(rest);
@@ -138,7 +141,10 @@ class Rests {
       const isFlood = chunks !== null && chunks.areTooSmall && chunks.count > chunksMost;
       if (isFlood || socket.bytesRead > most) socket.destroy();
       else socket.resume();
-      this.#pauseAfterThis(rest, () => this.#readNext(connections - 1, bytes - (weightOf(rest) - before)));
+      this.#pauseAfterThis(rest, () => {
+        const read = weightOf(rest) - before;
+        this.#readNext(read > 0 ? 0 : withoutData + 1, bytes - Math.max(read, READ_WEIGHT));
+      });
     }
   }
 
