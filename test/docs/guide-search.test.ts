@@ -265,6 +265,22 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   'my agent is slow': 'run/calls-hang',
   'refused requests': 'run/raise-a-limit',
   'zero downtime': 'run/rolling-restart',
+  'my tool earns nothing': 'sell/report-use',
+  'mcp server url': 'use/tools',
+  model_not_found: 'run/calls-fail',
+  insufficient_balance: 'use/more-money',
+  'who used the key': 'use/spend',
+  'encrypt at rest': 'use/privacy',
+  sandbox: 'reference/simulation',
+  'self signed certificate': 'sell/connection',
+  'usage by customer': 'use/spend',
+  'provider offline': 'sell/provide',
+  'high availability': 'run/standby',
+  'local ollama': 'start/real-model',
+  'grafana dashboard': 'run/metrics',
+  'slack alert': 'run/alerts',
+  'platform fee': 'run/who-may-sell',
+  'latency overhead': 'how/measured',
 };
 
 const guide = await readGuide(ROOT);

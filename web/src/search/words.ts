@@ -88,6 +88,12 @@ const SAME: readonly (readonly string[])[] = [
   ['ssl', 'tls', 'https'],
   ['refused', '403', '429', 'rejected'],
   ['malicious', 'stranger', 'untrusted', 'rogue'],
+  ['usage', 'spend'],
+  ['used', 'call', 'spend'],
+  ['certificate', 'tls'],
+  ['sandbox', 'demo', 'simulation'],
+  ['encrypt', 'stored'],
+  ['earn', 'claim', 'report'],
 ];
 
 const VOWEL = /[aeiouy]/;
@@ -141,18 +147,22 @@ export const wordsOf = (text: string): readonly string[] =>
 
 const CAPITAL_INSIDE = /(?<=[a-z\d])(?=[A-Z][a-z])/;
 
-/** The words under which a text is found. `createApiKey` is also its three parts, and `PostgreSQL` is also one word. */
+/** Names such as `model_not_found`. */
+const SNAKE = /[\p{L}\p{N}]+(?:_[\p{L}\p{N}]+)+/gu;
+
+/**
+ * The words under which a text is found. `createApiKey` is also its three parts, and `PostgreSQL` and `model_not_found`
+ * are also one word.
+ */
 export const termsOf = (text: string): readonly string[] =>
-  text
-    .replaceAll(POSSESSIVE, '')
-    .split(/[^\p{L}\p{N}]+/u)
+  [...text.replaceAll(POSSESSIVE, '').split(/[^\p{L}\p{N}]+/u), ...(text.match(SNAKE) ?? [])]
     .filter((word) => word !== '')
     .flatMap((word) => (CAPITAL_INSIDE.test(word) ? [word, ...word.split(CAPITAL_INSIDE)] : [word]))
     .map((word) => word.toLowerCase());
 
 /** The words of a question. Words without a subject are left out if others remain. */
 export function wordsOfQuestion(question: string): readonly string[] {
-  const all = wordsOf(question);
+  const all = [...wordsOf(question), ...(question.toLowerCase().match(SNAKE) ?? [])];
   const subjects = all.filter((word) => !EMPTY_WORDS.has(word));
   return subjects.length > 0 ? subjects : all;
 }

@@ -1,1 +1,0 @@
-import{i as e}from"./ranking-CMX1hFA_.js";import{t}from"./guide-BDAz9edL.js";export{t as createGuideSearch,e as wordsOfQuestion};

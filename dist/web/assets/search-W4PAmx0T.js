@@ -1,0 +1,1 @@
+import{i as e}from"./ranking-B4dJM-e_.js";import{t}from"./guide-DKB7idBH.js";export{t as createGuideSearch,e as wordsOfQuestion};
