@@ -275,7 +275,6 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   'self signed certificate': 'sell/connection',
   'usage by customer': 'use/spend',
   'provider offline': 'sell/provide',
-  'high availability': 'run/standby',
   'local ollama': 'start/real-model',
   'grafana dashboard': 'run/metrics',
   'slack alert': 'run/alerts',

@@ -129,6 +129,15 @@ it('without a file it shows the providers whose key is there, or those that are 
   });
 });
 
+it('a file of providers that are not asked needs none of their keys', async () => {
+  const text = '[[providers]]\nuse = "openai"\nonly = ["gpt-5"]\n\n[[providers]]\nuse = "deepseek"\n';
+  await writeFile(join(place.dir, 'offline.toml'), `${text}api_key = "std::env::ANOTHER_NAME"\n`);
+  const { code, stdout } = await place.run(['models', '--config', 'offline.toml', '--offline']);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^openai\/gpt-5 /m);
+  expect(stdout).toMatch(/^deepseek\/deepseek-v4-pro /m);
+});
+
 it('a check of the file asks no provider', async () => {
   const before = provider.asked.length;
   const { code, stdout } = await place.run(['serve', '--config', 'two.toml', '--validate'], env());

@@ -32,7 +32,13 @@ export async function showModels(names: readonly string[], flags: ModelsFlags): 
   const text = file === null ? textOf(names) : readTomlFile(file);
   const listed = createListedConfig<Config>({
     load: (listText, offered = []) =>
-      loadConfig({ file, text: listText, offered, env: withKeys(names, flags), mode: 'production' }),
+      loadConfig({
+        file,
+        text: listText,
+        offered,
+        env: flags.offline ? withKeys(text) : process.env,
+        mode: 'production',
+      }),
     providersOf: ({ providers }) => providers,
     readText: () => text,
     ask: !flags.offline,
@@ -94,11 +100,13 @@ function textOf(names: readonly string[]): string {
   return words.map((name) => `[[providers]]\nuse = "${name}"\n`).join('');
 }
 
-/** The environment. Providers that are named without asking them need no key. */
-function withKeys(names: readonly string[], { offline }: ModelsFlags): NodeJS.ProcessEnv {
-  if (!offline) return process.env;
-  const keys = names.flatMap((name) => KNOWN_PROVIDERS[name as keyof typeof KNOWN_PROVIDERS].keyVariables.slice(0, 1));
-  return { ...Object.fromEntries(keys.map((one) => [one, 'none'])), ...process.env };
+const KEY_VARIABLE = /^\s*api_key\s*=\s*["']std::env::(\w+)/gm;
+
+/** The environment, with a key for each provider: those that are not asked need none. */
+function withKeys(text: string): NodeJS.ProcessEnv {
+  const own = KNOWN_PROVIDER_NAMES.flatMap((name) => KNOWN_PROVIDERS[name].keyVariables.slice(0, 1));
+  const named = Array.from(text.matchAll(KEY_VARIABLE), ([, name]) => name!);
+  return { ...Object.fromEntries([...own, ...named].map((one) => [one, 'none'])), ...process.env };
 }
 
 /** A service as a row. null if it is no model. */
