@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
-import { type JsonLimits, OWN_TURN_BYTES, ownTurn } from '#wire';
+import { type JobPlace, type JsonLimits, OWN_TURN_BYTES, ownTurn, Places } from '#wire';
 import type { Pipeline, ReplyHold } from '#call';
 import type { Context, Offered } from './dispatch.ts';
 import { type BatchEntry, type Body, readBody } from './read-body.ts';
@@ -25,6 +25,19 @@ interface RpcAnswerOptions {
   readonly report: (error: unknown, request: FastifyRequest) => void;
 }
 
+/** Pages of this gateway that are read and written into replies at the same time. A list can have several MiB. */
+const PAGES_AT_ONCE = 16;
+
+/** null: the method needs no place. */
+type PlaceOf = (method: string) => (() => Promise<JobPlace | null>) | null;
+
+interface Answering {
+  readonly offered: Offered;
+  readonly context: Context;
+  readonly hold: ReplyHold;
+  readonly placeOf: PlaceOf;
+}
+
 /** Answers one request. `holds`: receives the ReplyHold of the reply; release it once the client has read the reply. */
 type AnswerBody = (request: FastifyRequest, gone: AbortSignal, holds: (hold: ReplyHold) => void) => Promise<RpcReply>;
 
@@ -35,22 +48,21 @@ const [OPEN, COMMA, CLOSE] = [Buffer.from('['), Buffer.from(','), Buffer.from(']
 /** Runs the entries of a body. Rejects with GatewayError if the whole body is refused. */
 export function createAnswerBody(options: RpcAnswerOptions): AnswerBody {
   const { pipeline, limits, replyBytesMax, report } = options;
+  const pages = new Places({ total: PAGES_AT_ONCE, perShare: PAGES_AT_ONCE });
 
-  async function answerOne(entry: BatchEntry, { dispatch, isBilled }: Offered, context: Context, hold: ReplyHold) {
+  async function answerOne(entry: BatchEntry, { offered, context, hold, placeOf }: Answering) {
     if (entry.kind === 'silent') return SILENCE;
     if (entry.kind === 'refused') return plain(replyText(entry.idText, refused(entry)));
     const { idText, method } = entry.message;
-    const run = () => dispatch(entry.message, context);
-    const job = { idText, billed: isBilled(method), run };
+    const run = () => offered.dispatch(entry.message, context);
+    const job = { idText, billed: offered.isBilled(method), place: placeOf(method), run };
     const { bytes, status, headers } = await createHeldReplies(hold, Infinity).replyTo(job);
     return { pieces: [bytes], status, headers };
   }
 
   async function answerBatch(
     entries: readonly BatchEntry[],
-    { dispatch, isBilled, isClosed }: Offered,
-    context: Context,
-    hold: ReplyHold,
+    { offered: { dispatch, isBilled, isClosed }, context, hold, placeOf }: Answering,
   ): Promise<RpcReply> {
     if (context.idempotencyKey !== null) return plain(KEY_OF_BATCH);
     // A batch without a credential is refused at once. Otherwise one small request of a stranger could cause 50 checks
@@ -64,6 +76,7 @@ export function createAnswerBody(options: RpcAnswerOptions): AnswerBody {
       held: createHeldReplies(hold, replyBytesMax),
       gone: context.gone,
       isBilled,
+      placeOf,
       run: (message, place) => dispatch(message, { ...context, requestId: idOf(context.requestId, place) }),
     });
     if (replies.length === 0) return SILENCE;
@@ -91,9 +104,10 @@ export function createAnswerBody(options: RpcAnswerOptions): AnswerBody {
       count: () => pipeline.count(visitor, 1),
       report: (error) => report(error, request),
     };
-    return body.kind === 'single'
-      ? answerOne(body.entry, offered, context, hold)
-      : answerBatch(body.entries, offered, context, hold);
+    const takePage = () => pages.take(visitor.account, { stop: gone });
+    const placeOf = (method: string) => (offered.isPage(method) ? takePage : null);
+    const answering: Answering = { offered, context, hold, placeOf };
+    return body.kind === 'single' ? answerOne(body.entry, answering) : answerBatch(body.entries, answering);
   };
 }
 
@@ -128,6 +142,7 @@ interface BatchOptions {
   readonly held: HeldReplies;
   readonly gone: AbortSignal;
   isBilled(method: string): boolean;
+  readonly placeOf: PlaceOf;
   run(message: CallMessage, place: number): Promise<Outcome>;
 }
 
@@ -138,11 +153,17 @@ interface BatchOptions {
  */
 export async function runBatch(
   entries: readonly BatchEntry[],
-  { held, gone, isBilled, run }: BatchOptions,
+  { held, gone, isBilled, placeOf, run }: BatchOptions,
 ): Promise<Buffer[]> {
   const replies: (Buffer | null)[] = entries.map(() => null);
   let place = 0;
   let turn: Promise<unknown> = Promise.resolve();
+  const jobOf = (entry: Exclude<BatchEntry, { kind: 'silent' }>, at: number): EntryJob => {
+    if (entry.kind === 'refused')
+      return { idText: entry.idText, billed: false, place: null, run: async () => refused(entry) };
+    const { idText, method } = entry.message;
+    return { idText, billed: isBilled(method), place: placeOf(method), run: () => run(entry.message, at) };
+  };
   const work = async () => {
     while (place < entries.length) {
       const at = place++;
@@ -151,11 +172,7 @@ export async function runBatch(
       turn = turn.then(() => nextTurn());
       await turn;
       if (gone.aborted) return;
-      const job =
-        entry.kind === 'refused'
-          ? { idText: entry.idText, billed: false, run: async () => refused(entry) }
-          : { idText: entry.message.idText, billed: isBilled(entry.message.method), run: () => run(entry.message, at) };
-      replies[at] = (await held.replyTo(job)).bytes;
+      replies[at] = (await held.replyTo(jobOf(entry, at))).bytes;
     }
   };
   await Promise.all(Array.from({ length: Math.min(CONCURRENCY, entries.length) }, work));
@@ -170,6 +187,8 @@ interface EntryJob {
   readonly idText: string;
   /** Its answer may have been paid for, so it is always sent. */
   readonly billed: boolean;
+  /** Taken before it runs, and held until its reply is kept. */
+  readonly place: ReturnType<PlaceOf>;
   run(): Promise<Outcome>;
 }
 
@@ -196,22 +215,30 @@ export function createHeldReplies(hold: ReplyHold, bytesMax: number): HeldReplie
     hold.mustKeep(bytes);
     return reply;
   };
-  return {
-    async replyTo({ idText, billed, run }) {
-      const refuse = (error: GatewayError) => keep(toReply(idText, errorOf(toRpcFault(error))));
-      if (full || bytes >= bytesMax) return refuse(notRun());
-      if (billed && hold.shareIsFull()) return refuse(noRoom());
-      const outcome = await run();
-      if (outcome.text.length > OWN_TURN_BYTES) await ownTurn();
-      const reply = toReply(idText, outcome);
-      if (!billed && reply.bytes.byteLength > ALWAYS_TOLD_BYTES) {
-        if (bytes + reply.bytes.byteLength > bytesMax) {
-          full = true;
-          return refuse(tooLarge());
-        }
-        if (!hold.fits(bytes + reply.bytes.byteLength)) return refuse(noRoom());
+  const refuse = (idText: string, error: GatewayError) => keep(toReply(idText, errorOf(toRpcFault(error))));
+  const runAndKeep = async ({ idText, billed, run }: EntryJob) => {
+    if (full || bytes >= bytesMax) return refuse(idText, notRun());
+    if (billed && hold.shareIsFull()) return refuse(idText, noRoom());
+    const outcome = await run();
+    if (outcome.text.length > OWN_TURN_BYTES) await ownTurn();
+    const reply = toReply(idText, outcome);
+    if (!billed && reply.bytes.byteLength > ALWAYS_TOLD_BYTES) {
+      if (bytes + reply.bytes.byteLength > bytesMax) {
+        full = true;
+        return refuse(idText, tooLarge());
       }
-      return keep(reply);
+      if (!hold.fits(bytes + reply.bytes.byteLength)) return refuse(idText, noRoom());
+    }
+    return keep(reply);
+  };
+  return {
+    async replyTo(job) {
+      const place = await job.place?.();
+      try {
+        return await runAndKeep(job);
+      } finally {
+        place?.release();
+      }
     },
   };
 }

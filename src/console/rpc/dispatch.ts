@@ -16,6 +16,8 @@ export interface Offered {
   isClosed(method: string): boolean;
   /** Whether the answer of a method may have been paid for. */
   isBilled(method: string): boolean;
+  /** Whether a method shows a page of this gateway, which waits for no provider. */
+  isPage(method: string): boolean;
 }
 
 interface OfferOptions {
@@ -50,10 +52,12 @@ export function offerMethods({ methods, ask, version, url }: OfferOptions): Offe
 
   const closed = new Set(methods.filter(({ open }) => !open).map(({ name }) => name));
   const billed = new Set(methods.filter((method) => method.billed).map(({ name }) => name));
+  const pages = new Set([DISCOVER, ...methods.filter(({ route }) => route.verb === 'GET').map(({ name }) => name)]);
   return {
     dispatch: createDispatch({ methods, ask, discover }),
     isClosed: (method) => closed.has(method),
     isBilled: (method) => billed.has(method),
+    isPage: (method) => pages.has(method),
   };
 }
 

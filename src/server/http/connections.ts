@@ -78,6 +78,8 @@ export function countChunks(request: FastifyRequest, networks: NetworkBudgets): 
 /** Requests whose client asked for the close of its connection, which waits for the end of the body. */
 const closesLater = new WeakSet<IncomingMessage>();
 
+const ignoreRead = () => {};
+
 /** A connection on which the rest of a refused body comes. */
 interface Rest {
   readonly socket: Socket;
@@ -114,7 +116,7 @@ class Rests {
     body.once('end', over);
     socket.once('close', over);
     // libuv reads up to 32 times in a row unless the first read stops it. The body's own _read would start it again.
-    body._read = () => {};
+    body._read = ignoreRead;
     body.on('data', () => {
       if (this.#all.has(rest)) socket.pause();
     });

@@ -95,6 +95,7 @@ test('as many as come at once: the library runs them all, the endpoint eight', a
         Infinity,
       ),
       isBilled: () => true,
+      placeOf: () => null,
       gone: new AbortController().signal,
       async run(_message, place) {
         most = Math.max(most, ++running);

@@ -27,6 +27,7 @@ async function batch({ hold, bytesMax = 8 * MIB, replyBytes, billed }: Batch) {
     held: createHeldReplies(hold, bytesMax),
     gone: new AbortController().signal,
     isBilled: () => billed,
+    placeOf: () => null,
     async run(_message, place) {
       ran.push(place);
       for (let turns = 10; turns > 0; turns -= 1) await new Promise((resolve) => setImmediate(resolve));
@@ -117,6 +118,7 @@ test('one entry of a batch is begun in each turn of the event loop', async () =>
     held: createHeldReplies(memoryOf().open('a', null), MIB),
     gone: new AbortController().signal,
     isBilled: () => false,
+    placeOf: () => null,
     async run() {
       begun.push(turn);
       return resultOf(null);

@@ -100,13 +100,13 @@ function textOf(names: readonly string[]): string {
   return words.map((name) => `[[providers]]\nuse = "${name}"\n`).join('');
 }
 
-const KEY_VARIABLE = /^\s*api_key\s*=\s*["']std::env::(\w+)/gm;
+const KEY_VARIABLE = /\bapi_key ?= ?["']std::env::(\w+)/g;
 
 /** The environment, with a key for each provider: those that are not asked need none. */
 function withKeys(text: string): NodeJS.ProcessEnv {
-  const own = KNOWN_PROVIDER_NAMES.flatMap((name) => KNOWN_PROVIDERS[name].keyVariables.slice(0, 1));
-  const named = Array.from(text.matchAll(KEY_VARIABLE), ([, name]) => name!);
-  return { ...Object.fromEntries([...own, ...named].map((one) => [one, 'none'])), ...process.env };
+  const usual = KNOWN_PROVIDER_NAMES.flatMap((name) => KNOWN_PROVIDERS[name].keyVariables.slice(0, 1));
+  const others = Array.from(text.matchAll(KEY_VARIABLE), ([, name]) => name!);
+  return { ...Object.fromEntries([...usual, ...others].map((one) => [one, 'none'])), ...process.env };
 }
 
 /** A service as a row. null if it is no model. */
