@@ -14,6 +14,8 @@ export interface Target {
   readonly pid: number | null;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** The name that it gives to the tool of the bench, if another. */
+  readonly tool?: string;
   /** The data directory of a tollgate. */
   readonly dataDir?: string;
   /** The target's own report on its event loop: the 99th percentile of the delay in milliseconds, or null. */

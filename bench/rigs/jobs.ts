@@ -54,7 +54,7 @@ export async function jobFor(protocol: Protocol, target: Target): Promise<(shape
     return (shape) => ({ port, request, shape });
   }
   const headers = await openSession(target);
-  const params = { name: LEGACY_TOOL, arguments: { topic: 'gateways' } };
+  const params = { name: target.tool ?? LEGACY_TOOL, arguments: { topic: 'gateways' } };
   const body = { jsonrpc: '2.0', id: NUMBER, method: 'tools/call', params };
   const request = requestText(target, body, headers);
   // Within a session each call needs an id of its own. It is text, because a number has no zeros before it.

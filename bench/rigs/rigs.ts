@@ -15,16 +15,21 @@ export interface Rig extends Pick<TargetKind, 'name' | 'title'> {
   start(upstreamPort: number): Promise<Target>;
 }
 
-/** `rig.json` of a folder. Texts may have `{port}`, `{upstream}`, `{bin}` and the other names of `placesOf`. */
+/** `rig.json` of a folder. All its texts may have `{port}`, `{upstream}`, `{bin}` and the other names of `placesOf`. */
 interface RigFile {
   readonly title: string;
   readonly protocol: Protocol;
   /** Packages with their versions. */
   readonly install: { readonly npm?: readonly string[]; readonly pip?: readonly string[] };
   readonly start: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
   /** A path that answers, with any status, once the gateway is ready. */
   readonly ready: string;
+  /** JSON that is posted once it is ready, with the headers of the calls. */
+  readonly setup?: readonly { readonly path: string; readonly body: object }[];
   readonly path: string;
+  /** The name that the gateway gives to the tool. Default: its own. */
+  readonly tool?: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -88,7 +93,8 @@ export function readRigs(): readonly Rig[] {
 function peerRig(name: string, file: RigFile): Rig {
   const { title, protocol, install } = file;
   const digest = createHash('sha256').update(JSON.stringify(install)).digest('hex').slice(0, 12);
-  const home = join(CACHE, `${name}-${digest}`);
+  // Rigs with the same packages share them.
+  const home = join(CACHE, digest);
   return {
     name,
     title,
@@ -98,7 +104,7 @@ function peerRig(name: string, file: RigFile): Rig {
     },
     async start(upstream) {
       const port = await findFreePort();
-      const work = join(home, 'work');
+      const work = join(CACHE, `work-${name}`);
       const places: Readonly<Record<string, string>> = {
         port: String(port),
         upstream: String(upstream),
@@ -113,23 +119,43 @@ function peerRig(name: string, file: RigFile): Rig {
       cpSync(join(HERE, name), work, { recursive: true });
       for (const each of readdirSync(work))
         writeFileSync(join(work, each), fill(readFileSync(join(work, each), 'utf8')));
-      const [command = '', ...args] = file.start.map(fill);
-      const program = startProgram(args, { file: command, cwd: work, startLimitMs: START_MS });
+      const {
+        start,
+        env = {},
+        ready,
+        setup = [],
+        path,
+        tool,
+        headers,
+      } = JSON.parse(fill(JSON.stringify(file))) as RigFile;
+      const [command = '', ...args] = start;
+      const program = startProgram(args, { file: command, cwd: work, env, startLimitMs: START_MS });
+      const origin = `http://127.0.0.1:${port}`;
       const answers = () =>
-        fetch(`http://127.0.0.1:${port}${file.ready}`).then(
+        fetch(origin + ready).then(
           async (response) => (await response.body?.cancel(), true),
           () => null,
         );
       try {
         await program.until(answers, 'an answer');
+        for (const { path: to, body } of setup) await post(origin + to, body, headers);
       } catch (error) {
         await program.stop();
         throw error;
       }
-      const headers = Object.fromEntries(Object.entries(file.headers).map(([key, value]) => [key, fill(value)]));
-      return { port, pid: program.pid, path: file.path, headers, stop: () => program.stop() };
+      return { port, pid: program.pid, path, headers, ...(tool ? { tool } : {}), stop: () => program.stop() };
     },
   };
+}
+
+async function post(url: string, body: object, headers: RigFile['headers']): Promise<void> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${url} was answered with ${response.status}: ${text.slice(0, 300)}`);
 }
 
 /** Installs from the registries that npm and pip are set up for. A folder that is there is whole. */
