@@ -25,8 +25,11 @@ interface RpcAnswerOptions {
   readonly report: (error: unknown, request: FastifyRequest) => void;
 }
 
-/** Pages of this gateway that are read and written into replies at the same time. A list can have several MiB. */
-const PAGES_AT_ONCE = 16;
+/**
+ * Pages of this gateway that are read and written into replies at the same time, because a list can have several MiB.
+ * A report that takes long leaves its place to others.
+ */
+const PAGES = { total: 16, perShare: 16, longMs: 1_000, longTotal: 48 };
 
 /** null: the method needs no place. */
 type PlaceOf = (method: string) => (() => Promise<JobPlace | null>) | null;
@@ -48,7 +51,7 @@ const [OPEN, COMMA, CLOSE] = [Buffer.from('['), Buffer.from(','), Buffer.from(']
 /** Runs the entries of a body. Rejects with GatewayError if the whole body is refused. */
 export function createAnswerBody(options: RpcAnswerOptions): AnswerBody {
   const { pipeline, limits, replyBytesMax, report } = options;
-  const pages = new Places({ total: PAGES_AT_ONCE, perShare: PAGES_AT_ONCE });
+  const pages = new Places(PAGES);
 
   async function answerOne(entry: BatchEntry, { offered, context, hold, placeOf }: Answering) {
     if (entry.kind === 'silent') return SILENCE;
