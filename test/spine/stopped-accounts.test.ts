@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { startPeerProvider } from '../peers/peer-provider.ts';
 import { ENGINES } from '../support/engines.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
 import { ask, startSpine, type Spine } from '../support/spine.ts';
@@ -206,4 +207,27 @@ describe.each(ENGINES)('on %s', (engine) => {
     expect(await admin('POST', '/accounts', { name: 'p-4', label: 'Alice Example' })).toMatchObject({ status: 201 });
     expect(await admin('PATCH', '/accounts/tollgate:local:p-3', { label: ' ' })).toMatchObject({ status: 400 });
   });
+});
+
+it('a frozen account starts no run of a model with tools', async () => {
+  const peer = await startPeerProvider();
+  const spine = await startSpine({
+    toml: `[[tools]]\nname = "peer/tools"\nendpoint = "${peer.toolUrl}"\n[tools.pricing]\nper_call = 0.01\n`,
+  });
+  try {
+    const body = { ...ask('hi !tokens:1'), tools: [{ type: 'mcp', service: 'peer/tools' }] };
+    expect((await spine.post('/chat/completions', body)).status).toBe(200);
+    const response = await fetch(`${spine.origin}/admin/v1/accounts/${encodeURIComponent(spine.account)}/freeze`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${spine.adminKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ reason: 'a test' }),
+    });
+    expect(response.status).toBe(200);
+    const refused = await spine.post('/chat/completions', body);
+    expect([refused.status, await refused.json()]).toMatchObject([403, { error: { message: FROZEN } }]);
+    expect(await spine.faults()).toEqual([]);
+  } finally {
+    await spine.stop();
+    await peer.close();
+  }
 });

@@ -2,7 +2,7 @@ import type { GatewayError } from '#errors';
 import type { Ledger } from '#billing';
 import type { MicroUsd } from '#billing/amounts';
 import type { Primitive } from '#config';
-import { type Caller, countedByTags, memberOf } from '#accounts';
+import { type AccountStates, type Caller, countedByTags, memberOf, refuseStopped } from '#accounts';
 import type { PaymentAttempt } from '#payments';
 import { type LockPayments, runRefusal } from './lock-payments.ts';
 import { asksFor, unasked } from './ask-first.ts';
@@ -44,7 +44,7 @@ export interface Run {
 }
 
 export interface Runs {
-  /** Rejects with GatewayError if the lock is refused, like a call. */
+  /** Rejects with GatewayError if the account is stopped, or if the lock is refused, like a call. */
   open(request: RunRequest): Promise<Run>;
 }
 
@@ -57,9 +57,11 @@ interface RunsOptions {
   readonly payments?: LockPayments;
   /** Absent: nobody ends a run. */
   readonly running?: RunningCalls;
+  /** Absent: no account is stopped. */
+  readonly states?: AccountStates;
 }
 
-export function createRuns({ ledger, now, graceMs, payments, running }: RunsOptions): Runs {
+export function createRuns({ ledger, now, graceMs, payments, running, states }: RunsOptions): Runs {
   return {
     async open({ id = newCallId(), noun = 'run', caller: opener, requestId, payment = null, onEnded, ...runRequest }) {
       const caller = countedByTags(opener, opener.tags);
@@ -91,6 +93,9 @@ export function createRuns({ ledger, now, graceMs, payments, running }: RunsOpti
           ...(parent === null ? {} : { parent }),
           ...(caller.budgets ? { budgets: caller.budgets } : {}),
         });
+      // The run of an agent's call, and one that is paid for in place, begin nothing new.
+      const stopped = parent === null && !caller.anonymous && states && (await refuseStopped(states, caller.account));
+      if (stopped) throw stopped;
       if (parent === null && asksFor(caller, budget)) throw unasked(caller, budget, `a ${noun} is several calls`);
       await payments?.prepay(locking, budget);
       for (let result = await lock(); !result.ok; result = await lock()) {

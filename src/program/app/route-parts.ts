@@ -19,14 +19,25 @@ export interface RouteParts {
   readonly keepAlive: { readonly keepAliveMs?: number };
 }
 
-export function shareParts({ foundation, money, network, calls }: Phases, work: Work, files: LargeFiles): RouteParts {
+export function shareParts(
+  { foundation, access, money, network, calls }: Phases,
+  work: Work,
+  files: LargeFiles,
+): RouteParts {
   const { options, now } = foundation;
   const { pipeline, quotes, runningCalls } = calls;
   const { graceMs, health } = network.routing;
   return {
     work,
     files,
-    runs: createRuns({ ledger: money.ledger, now, graceMs, payments: money.lockPayments, running: runningCalls }),
+    runs: createRuns({
+      ledger: money.ledger,
+      now,
+      graceMs,
+      payments: money.lockPayments,
+      running: runningCalls,
+      states: access.states,
+    }),
     listeners: createCounter(),
     targets: new TargetTable(),
     quote: (request) => quoteCall({ pipeline, quotes, health }, request),
