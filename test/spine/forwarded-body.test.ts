@@ -118,7 +118,7 @@ test('messages, tools and content parts arrive as they were sent', async () => {
       content: [
         { type: 'text', text: 'hello' },
         { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=', detail: 'low' } },
-        { type: 'file', file: { file_id: 'f' } },
+        { type: 'file', file: { filename: 'a.txt', file_data: 'data:text/plain;base64,aGk=' } },
       ],
     },
   ];
@@ -263,4 +263,14 @@ test('duplicate keys: what is checked, locked and forwarded is the same one', as
   const got = await forwarded(body);
   expect(got['max_tokens']).toBe(7);
   expect(spine.provider.log.at(-1)!.text.match(/max_tokens/g)).toHaveLength(1);
+});
+
+test.each([
+  ['file', { type: 'file', file: { file_id: 'file-1' } }],
+  ['image_url', { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=', file_id: 'file-1' } }],
+])('a %s in the account of the provider is refused', async (holder, part) => {
+  const body = { model: 'test/files', messages: [{ role: 'user', content: [part] }] };
+  const response = await spine.post('/chat/completions', body);
+  const param = `messages[0].content[0].${holder}.file_id`;
+  expect([response.status, await response.json()]).toMatchObject([400, { error: { type: 'invalid_request', param } }]);
 });

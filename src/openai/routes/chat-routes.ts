@@ -25,7 +25,7 @@ import type { Catalog } from '#catalog';
 import { NO_PAYMENTS, type Payments } from '#payments';
 import { type TargetAdapters, targetOf } from '#bridge';
 import { requireAdmission } from '#auth';
-import { refuseAmbiguousKeys, refusePlugins, refusePrivateMedia } from '../chat/request/refusals.ts';
+import { refuseAmbiguousKeys, refusePlugins, refusePrivateMedia, refuseStoredFiles } from '../chat/request/refusals.ts';
 import { chatAnswerSchema } from '../chat/chat-answer-schema.ts';
 import { createChatEncoder } from '../chat/reply/chat-encoder.ts';
 import type { ChatPiece, ChatResult } from '../chat/reply/chat-end.ts';
@@ -146,6 +146,7 @@ function createReadChat(
       refuseResponses(parsed);
       const body = withMaxCost(check(withModel(parsed)), headers['x-max-cost']);
       refusePlugins(body);
+      refuseStoredFiles(body);
       if (webhooks?.allowPrivate === false) refusePrivateMedia(body);
       const payer = payerOf(payments, headers, admitted, () => hash('sha256', bytes));
       return after(payer, ({ caller, payment, repeats }) => ({ body, caller, payment, repeats }));

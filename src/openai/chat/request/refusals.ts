@@ -121,6 +121,27 @@ export function refuseManyStops({ stop }: ChatBody, { service }: Offer): void {
   );
 }
 
+/**
+ * Throws GatewayError `invalid_request` for a part that names a file in the provider's account, because all consumers
+ * share that account. A part of an earlier answer may be named (`audio.id`), as clients do to go on.
+ */
+export function refuseStoredFiles({ messages }: ChatBody): void {
+  for (const [i, { content }] of messages.entries()) {
+    if (!Array.isArray(content)) continue;
+    for (const [j, part] of content.entries())
+      for (const holder in PLACES) {
+        const value = part[holder];
+        if (!isObject(value) || value['file_id'] === undefined || value['file_id'] === null) continue;
+        const param = `messages[${i}].content[${j}].${holder}.file_id`;
+        throw new GatewayError(
+          'invalid_request',
+          `${param} refers to something stored at a provider, which this gateway does not support. Send the content itself`,
+          { param },
+        );
+      }
+  }
+}
+
 /** The members that may hold an address, by the type of the part. */
 const PLACES: Readonly<Record<string, readonly string[]>> = {
   image_url: ['url'],
