@@ -110,6 +110,19 @@ export async function claimContext(
   if (!(await tasks.claim(ownerOf(caller), { primitive: 'agent', service, contextId }))) throw foreign();
 }
 
+/**
+ * Claims a context that the agent made for a message without a task, so that no other user enters it. If it belongs to
+ * another one, it stays theirs.
+ */
+export async function claimAnswered(
+  tasks: Pick<Tasks, 'claim'>,
+  caller: Caller,
+  service: string,
+  contextId: string | null,
+): Promise<void> {
+  if (contextId !== null) await tasks.claim(ownerOf(caller), { primitive: 'agent', service, contextId });
+}
+
 const foreign = () =>
   new GatewayError('invalid_request', 'This context does not exist. To begin a new one, omit the contextId', {
     param: 'message.contextId',

@@ -11,7 +11,7 @@ import { agentRequest } from '../agent/agent-request.ts';
 import type { Link } from '../agent/resolve.ts';
 import type { CardFacts } from '../cards/read-card.ts';
 import { valueToNotify } from '../protocol/notifications.ts';
-import { observationOf } from '../protocol/agent-tasks.ts';
+import { claimAnswered, observationOf } from '../protocol/agent-tasks.ts';
 import { exactValue } from '../wire/edit-json.ts';
 import { type A2aEvent, isOfTask, readEvent, isInterrupted, isTerminal } from '../wire/events.ts';
 import { translateError } from '../wire/errors.ts';
@@ -133,7 +133,13 @@ export class AgentStream {
         : JSON.stringify(translateResult(operation, link.version, ask.version, exactValue(reply.text, reply.value)));
     const result = { text, large: reply.large, event, error: null, cut: null };
     // A message is the answer only if no task has begun. In the stream of a task, the end of the task is the answer.
-    if (event.kind === 'message' && this.task === null) return toEnd(offer, result, this.#message.sofar(true));
+    if (event.kind === 'message' && this.task === null) {
+      const { contextId } = event;
+      // The agent has done its work, so a database that is away does not take its answer.
+      if (contextId !== ask.contextId)
+        await claimAnswered(deps.tasks, this.#message.call.caller, offer.service, contextId).catch(deps.onError);
+      return toEnd(offer, result, this.#message.sofar(true));
+    }
     const first = this.task === null;
     const task = (this.task ??= await this.#begin(event));
     if (!isOfTask(event, task.key.taskId)) throw broken('the agent sent an event of another task', status);

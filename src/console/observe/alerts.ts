@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { withoutCredentials } from '#security';
+import { isObject } from '#wire';
 import type { Config } from '#config';
 
 /** Posts important lines of the log to the operator's URL. */
@@ -170,7 +171,10 @@ export function readAlert(line: string, beginnings: readonly string[]): AlertLin
 
 /** The facts of an alert that say what it is about, such as its provider. */
 export const subjectOf = (facts: Readonly<Record<string, unknown>>): string =>
-  SUBJECTS.flatMap((subject) => (facts[subject] === undefined ? [] : [String(facts[subject])])).join(' ');
+  SUBJECTS.flatMap((subject) => (facts[subject] === undefined ? [] : [wordOf(facts[subject])])).join(' ');
+
+/** A key is told by its label. */
+const wordOf = (fact: unknown): string => (isObject(fact) ? String(fact['label'] ?? fact['hash'] ?? '') : String(fact));
 
 /** Whether a retry would be refused again. */
 const isRefused = (status: number): boolean => status >= 400 && status < 500 && status !== 408 && status !== 429;

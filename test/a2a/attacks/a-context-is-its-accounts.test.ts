@@ -37,6 +37,19 @@ test('nobody speaks in a context that another account began, by whatever door', 
   expect((await chat(service, spine.key, { tollgate: { context_id: contextId } })).status).toBe(200);
 });
 
+test('nor in a context of answers without a task', async () => {
+  const { stranger } = calls.world;
+  const contextId = crypto.randomUUID();
+  const { url } = await serveRaw(calls.world, ({ result }) =>
+    result({ message: { messageId: crypto.randomUUID(), role: 'ROLE_AGENT', contextId, parts: [{ text: 'yes' }] } }),
+  );
+  const mine = calls.talk(url);
+  const theirs = calls.talk(url, RPC, stranger.key);
+  expect(refusalOf(await mine.sent('a'))).toBeNull();
+  expect(refusalOf(await theirs.sent('b', { message: { contextId } }))?.message).toMatch(/context does not exist/);
+  expect(refusalOf(await mine.sent('c', { message: { contextId } }))).toBeNull();
+});
+
 test('sessions of two accounts that are called alike are two contexts', async () => {
   const { spine, stranger } = calls.world;
   const { service, asked } = await serveKeeping();
