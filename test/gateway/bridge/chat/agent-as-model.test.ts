@@ -296,7 +296,7 @@ test.each([
   [
     'a stored file',
     { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'f-1' } }] }] },
-    'messages[0].content[0].file',
+    'messages[0].content[0].file.file_id',
   ],
   [
     'a part of no known type',
