@@ -173,8 +173,8 @@ export function readAlert(line: string, beginnings: readonly string[]): AlertLin
 export const subjectOf = (facts: Readonly<Record<string, unknown>>): string =>
   SUBJECTS.flatMap((subject) => (facts[subject] === undefined ? [] : [wordOf(facts[subject])])).join(' ');
 
-/** A key is told by its label. */
-const wordOf = (fact: unknown): string => (isObject(fact) ? String(fact['label'] ?? fact['hash'] ?? '') : String(fact));
+/** A key is an object with its name. */
+const wordOf = (fact: unknown): string => (isObject(fact) ? String(fact['name'] ?? fact['hash']) : String(fact));
 
 /** Whether a retry would be refused again. */
 const isRefused = (status: number): boolean => status >= 400 && status < 500 && status !== 408 && status !== 429;

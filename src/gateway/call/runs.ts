@@ -93,7 +93,7 @@ export function createRuns({ ledger, now, graceMs, payments, running, states }: 
           ...(parent === null ? {} : { parent }),
           ...(caller.budgets ? { budgets: caller.budgets } : {}),
         });
-      // The run of an agent's call, and one that is paid for in place, begin nothing new.
+      // A run within a call spends money that is locked already, and a caller without an account cannot be stopped.
       const stopped = parent === null && !caller.anonymous && states && (await refuseStopped(states, caller.account));
       if (stopped) throw stopped;
       if (parent === null && asksFor(caller, budget)) throw unasked(caller, budget, `a ${noun} is several calls`);

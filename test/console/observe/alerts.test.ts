@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { createAlerts } from '../../../src/console/observe/alerts.ts';
+import { createAlerts, subjectOf } from '../../../src/console/observe/alerts.ts';
 import { createLogger } from '../../../src/console/observe/logger.ts';
 import { load } from '../../server/config/load.ts';
 
@@ -199,4 +199,9 @@ it('posts no line only because a consumer wrote "alert" into its metadata', asyn
   logger.info({ metadata: { alert: true }, alert: true }, 'provider flagged');
   await alerts.close();
   expect(messages()).toEqual(['provider flagged']);
+});
+
+it('names the key of a budget by its name', () => {
+  const facts = { flags: ['a', 'b'], key: { hash: 'h', name: 'search-bot' }, limit_reset: 'monthly', limit_usd: '2' };
+  expect(subjectOf(facts)).toBe('a,b search-bot monthly 2');
 });
