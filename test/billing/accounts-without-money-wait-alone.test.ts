@@ -64,7 +64,9 @@ test('the operations of an account are all in one group, also the release of a l
       request: { id: `in-${account}`, from: 'treasury:t', to: escrow, amount: 1n, memo: '' },
     });
   }
-  await submit({ kind: 'expire', request: { id: 'elsewhere', at: 0, spareKept: false } });
+  for (const account of ['rich', 'poor'])
+    await submit({ kind: 'expire', request: { id: `overdue-${account}`, account, at: 0, spareKept: false } });
+  await submit({ kind: 'keep', request: { id: 'elsewhere', until: 0 } });
   expect(taken).toEqual([
     'main rich',
     'main poor',
@@ -76,6 +78,8 @@ test('the operations of an account are all in one group, also the release of a l
     'aside next-poor',
     'aside poor',
     'aside in-poor',
+    'main overdue-rich',
+    'aside overdue-poor',
     'main elsewhere',
   ]);
 });

@@ -12,7 +12,7 @@ import type { LedgerOperation } from '../../src/billing/ledger/ledger-operations
 
 const expire = (at: number): LedgerOperation => ({
   kind: 'expire',
-  request: { id: `lock-${at}`, at, spareKept: false },
+  request: { id: `lock-${at}`, account: 'alice', at, spareKept: false },
 });
 const release = (id: string): LedgerOperation => ({ kind: 'release', request: { id, detail: '{}' } });
 

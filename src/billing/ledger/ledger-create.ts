@@ -83,11 +83,10 @@ export async function createLedger(options: LedgerOptions): Promise<Ledger> {
     keep: (id, until) => submit({ kind: 'keep', request: { id, until } }) as Promise<KeepResult>,
     async expire(at, limit = EXPIRE_LIMIT, spare) {
       const spareKept = spare === 'kept';
-      const ids = (await read(spareKept ? SQL.overdueUnkeptLocks : SQL.overdueLocks, [at, limit])).map(
-        (row) => row.id as string,
-      );
-      const results = await Promise.all(ids.map((id) => submit({ kind: 'expire', request: { id, at, spareKept } })));
-      return ids.filter((_, index) => results[index]!.ok);
+      const rows = await read(spareKept ? SQL.overdueUnkeptLocks : SQL.overdueLocks, [at, limit]);
+      const requests = rows.map((row) => ({ id: row.id as string, account: row.account as string, at, spareKept }));
+      const results = await Promise.all(requests.map((request) => submit({ kind: 'expire', request })));
+      return requests.filter((_, index) => results[index]!.ok).map(({ id }) => id);
     },
     async balance(account) {
       const row = await committer.account(account).catch(toUnavailable);

@@ -55,7 +55,7 @@ export function createLanes(main: Committer, aside: Committer, short: ShortAccou
       return request.account;
     }
     if (kind !== 'transfer')
-      return (kind === 'release' ? request.account : undefined) ?? accounts.get(request.id) ?? null;
+      return ('account' in request ? request.account : undefined) ?? accounts.get(request.id) ?? null;
     return consumerOf(request.from) ?? consumerOf(request.to);
   };
   return {

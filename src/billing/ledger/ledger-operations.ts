@@ -15,6 +15,8 @@ import { MICRO_USD_MAX, type MicroUsd } from '../prices/money.ts';
 /** Expires a lock whose `expiresAt` is at or before `at` (epoch milliseconds). With `spareKept`, a kept lock stays. */
 export interface ExpireRequest {
   readonly id: string;
+  /** The account of the lock. With it, a lock and its parent that expire together are in one group, in their order. */
+  readonly account: string;
   readonly at: number;
   readonly spareKept: boolean;
 }

@@ -33,10 +33,10 @@ FROM locks WHERE parent = $1 ORDER BY created_at, id LIMIT $2
 SELECT id, from_account, to_account, amount, memo, at FROM transfers WHERE id = $1
 
 -- name: overdueLocks
-SELECT id FROM locks WHERE state = 'held' AND expires_at <= $1 ORDER BY expires_at, id LIMIT $2
+SELECT id, account FROM locks WHERE state = 'held' AND expires_at <= $1 ORDER BY expires_at, id LIMIT $2
 
 -- name: overdueUnkeptLocks
-SELECT id FROM locks WHERE state = 'held' AND kept = 0 AND expires_at <= $1 ORDER BY expires_at, id LIMIT $2
+SELECT id, account FROM locks WHERE state = 'held' AND kept = 0 AND expires_at <= $1 ORDER BY expires_at, id LIMIT $2
 
 -- name: spentOfBudgets
 -- The sum that the budgets `$1:<period>` count as spent. No period begins with z. So in every collation their ids are

@@ -242,11 +242,11 @@ test('a client that left before the end may send its message again: it finds the
       const id = await agent.waits();
       stream.leave();
       expect(await talk.task('wait', more)).toMatchObject({ id, state: 'working' });
-      // As it is found when the gateway that had the message is gone.
-      await calls.world.spine.app.database.query({
-        name: 'test/died',
-        text: "UPDATE idempotency SET expires_at = 1 WHERE state = 'running'",
-      });
+      // As it is found when the gateway that had the message is gone: not for so long that the sweep deletes the row.
+      await calls.world.spine.app.database.query(
+        { name: 'test/died', text: "UPDATE idempotency SET expires_at = $1 WHERE state = 'running'" },
+        [Date.now()],
+      );
       expect(await talk.task('wait', more)).toMatchObject({ id, state: 'working' });
       agent.finish(id);
       await calls.world.spine.quiet();
