@@ -4,7 +4,7 @@ export { type PeerListener, createPeerListener } from './peer-listener.ts';
 export { FILE_HEADER, type Peers, createPeers } from './peers.ts';
 export { withListedRaises } from './registry/listed-prices.ts';
 export { offerOfTunnel, pricesOf } from './registry/listing.ts';
-export { type KnownProvider, type Seller, findSeller, isSeenProvider, listProviders } from './registry/providers.ts';
+export { type KnownProvider, type Seller, isSeenProvider, listProviders } from './registry/providers.ts';
 export type { RegisteredService } from './registry/registered-services.ts';
 export { type Registry, createRegistry } from './registry/registry.ts';
 export { type ReservedNames, createReservedNames } from './registry/service-names.ts';

@@ -1,4 +1,4 @@
-export type { Batch, Batches, HeldRequest, LineCalls, LineError, LineReply, Measured } from './batch.ts';
+export type { Batch, Batches, HeldRequest, LineCalls, LineError, LineReply } from './batch.ts';
 export { type BatchRunner, createBatchRunner } from './batch-runner.ts';
 export { createBatchMoney } from './batch-money.ts';
 export { linePlaces } from './batch-places.ts';

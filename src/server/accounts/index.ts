@@ -1,5 +1,5 @@
 export { type Access, offersWithin } from './access.ts';
-export { type Approval, type ApprovalStore, type ApprovalUse, createApprovalStore, WAITING_MAX } from './approvals.ts';
+export { type Approval, type ApprovalStore, type ApprovalUse, createApprovalStore } from './approvals.ts';
 export { DEVELOPMENT_ACCOUNT, callerCaip10, parseAccountId, providerIdOf, subjectAccount } from './account-id.ts';
 export {
   type AccountLimits,
@@ -59,13 +59,7 @@ export {
   refuseStopped,
   stoppedAccount,
 } from './consumer-store.ts';
-export {
-  createProviderKeys,
-  mayUseProviderKeys,
-  type OwnKeys,
-  type ProviderKey,
-  type ProviderKeys,
-} from './provider-keys.ts';
+export { createProviderKeys, mayUseProviderKeys, type OwnKeys, type ProviderKeys } from './provider-keys.ts';
 export { type LimitsStore, carryingLimitsOf, createLimitsStore } from './limits-store.ts';
 export {
   MEMBERS_MAX,
