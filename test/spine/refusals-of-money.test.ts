@@ -22,18 +22,36 @@ test.each([false, true])('funded but too low: 402 that says the estimate (stream
   );
   expect(response.status).toBe(402);
   expect(response.headers.get('content-type')).toContain('application/json');
-  const body = (await response.json()) as { error: { message: string }; hint: string };
+  const body = (await response.json()) as { error: { message: string } };
   // Clients of x402 read these first; without a chain there is nothing to pay with.
   expect(body).toMatchObject({ x402Version: 2, accepts: [] });
   expect(response.headers.get('payment-required')).toBeNull();
   expect(body.error).toMatchObject({ type: 'insufficient_balance', code: 402 });
-  // The remedy stands beside the message, which clients match.
-  expect(body.hint).toMatch(/^Add money on the page \/dashboard\/balance, .* A lower max_tokens, /);
-  expect(body.error.message).toBe(`Insufficient balance for estimated cost: 0.00${2 * 4096 + 997 + 64 + 16} USDC`);
+  // Clients match its beginning. Without a chain, only the operator can help.
+  expect(body.error.message).toBe(
+    `Insufficient balance for estimated cost: 0.00${2 * 4096 + 997 + 64 + 16} USDC. 0.000001 USDC are available. Ask the operator of this gateway to credit the account, then send the request again. A lower max_tokens, or a cheaper model, needs less`,
+  );
   expect(await (await spine.get('/session/balance', bearer(key))).json()).toMatchObject({
     balance_micro_usdc: 1,
     balance_usd: '0.000001',
   });
+});
+
+test('the refusal is the same on other wires, and a restricted key does not read the balance in it', async () => {
+  const { key } = await spine.tenant('poor-on-wires', '0.000001');
+  const made = await spine.post('/keys', { allowed_services: ['test/model'] }, bearer(key));
+  const { key: restricted } = (await made.json()) as { key: string };
+  const poor =
+    /^Insufficient balance for estimated cost: 0\.\d+ USDC\. 0\.000001 USDC are available\. Ask the operator/;
+  const hidden = /^Insufficient balance for estimated cost: 0\.\d+ USDC\. Ask the operator of this gateway to credit/;
+  for (const path of ['/chat/completions', '/messages', '/responses'])
+    for (const [credential, right] of [[key, poor] as const, [restricted, hidden] as const]) {
+      const { messages, ...fields } = ask('hello', { max_tokens: 4096 });
+      const body = path === '/responses' ? { model: fields.model, input: 'hello' } : { ...fields, messages };
+      const response = await spine.post(path, body, bearer(credential));
+      expect([path, response.status]).toEqual([path, 402]);
+      expect(((await response.json()) as { error: { message: string } }).error.message).toMatch(right);
+    }
 });
 
 test('never funded: 424 on a call, and a balance of 0 is no error', async () => {

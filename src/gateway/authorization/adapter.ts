@@ -19,6 +19,11 @@ interface AdapterDeps {
   readonly begin: (row: Parameters<StateStore['begin']>[0]) => Promise<boolean>;
   /** Makes the error of the library for a sign-in beyond those that may be open. */
   readonly tooMany: () => Error;
+  /**
+   * Throws the error of the library if the request that is about to use this code or token asks for a resource that it
+   * is not for.
+   */
+  readonly checkResource: (payload: AdapterPayload) => void;
   /** Makes the error of the library for a code or token that another request has just used. */
   readonly usedBefore: () => Error;
   readonly now: () => number;
@@ -64,11 +69,12 @@ export function createAdapter(kind: string, deps: AdapterDeps): Adapter {
       return { ...row.payload, jti: id, ...(row.consumedAt === null ? {} : { consumed: row.consumedAt }) };
     },
     async consume(id) {
+      const row = await state.find(kind, id);
+      if (row !== null) deps.checkResource(row.payload);
       const keptMs = kind === 'RefreshToken' ? LONGEST_S * 1_000 : USED_CODE_MS;
       if (await state.consume(kind, id, now() + keptMs)) return;
       // Two requests used it at the same time, so one of them may be a thief's.
-      const grantKey = (await state.find(kind, id))?.grantKey ?? null;
-      if (grantKey !== null) await endGrant(grantKey);
+      if (row !== null && row.grantKey !== null) await endGrant(row.grantKey);
       throw deps.usedBefore();
     },
     async destroy(id) {

@@ -1,4 +1,4 @@
-import type { Configuration, ErrorOut, KoaContextWithOIDC, Provider } from 'oidc-provider';
+import type { AdapterPayload, Configuration, ErrorOut, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { GuardedFetch } from '#network';
 import { isObject } from '#wire';
 import { DPOP_ALGORITHMS, type Identity, type KeyStore, OWN_SCOPE, type Resources, signingJwk } from '#auth';
@@ -113,12 +113,20 @@ function rules(deps: ProviderDeps, library: typeof import('oidc-provider')): Con
   const fetching = new WeakSet<object>();
   const usedBefore = () => new library.errors.InvalidGrant('it was used before');
   const badAssertion = (why: string) => new library.errors.InvalidClientAuth(why);
+  const isTarget = (resource: string) => resources.isAudience(resource);
+  // The library looks at it only after it has used the code or token up, and then the right repeat would end the grant.
+  const checkResource = ({ resource: granted }: AdapterPayload) => {
+    const named = library.Provider.ctx?.oidc.params?.['resource'] || granted;
+    const resource = Array.isArray(named) ? deps.issuer : named;
+    if (resource !== undefined && !([granted].flat().includes(String(resource)) && isTarget(String(resource))))
+      throw new library.errors.InvalidTarget();
+  };
   const tooMany = () =>
     new library.errors.TemporarilyUnavailable(
       'too many sign-ins from your network are open and not finished, try again in some minutes',
     );
   return {
-    adapter: (kind: string) => createAdapter(kind, { ...deps, usedBefore, tooMany }),
+    adapter: (kind: string) => createAdapter(kind, { ...deps, checkResource, usedBefore, tooMany }),
     clientAuthMethods: [...CLIENT_AUTH_METHODS],
     clientDefaults: { id_token_signed_response_alg: 'ES256', token_endpoint_auth_method: 'none' },
     enabledJWA: { dPoPSigningAlgValues: [...DPOP_ALGORITHMS], idTokenSigningAlgValues: ['ES256'] },
@@ -186,7 +194,7 @@ function rules(deps: ProviderDeps, library: typeof import('oidc-provider')): Con
         defaultResource: () => deps.issuer,
         useGrantedResource: () => true,
         getResourceServerInfo: (_context, resource) => {
-          if (!resources.isAudience(resource)) throw new library.errors.InvalidTarget();
+          if (!isTarget(resource)) throw new library.errors.InvalidTarget();
           return { scope: OWN_SCOPE, audience: resource, accessTokenFormat: 'opaque' };
         },
       },

@@ -21,6 +21,8 @@ type RefusedLock = Extract<Awaited<ReturnType<Ledger['lock']>>, { ok: false }>;
  * reason.
  */
 export interface LockPayments {
+  /** Whether a call can be paid over a chain. */
+  readonly open: boolean;
   /**
    * Takes the payment before the first lock, for a caller with a payment and no credential. null if there is nothing to
    * wait for. Rejects if the payment fails.
@@ -95,6 +97,7 @@ export function createLockPayments(payments: Payments, ledger: Ledger): LockPaym
   };
 
   return {
+    open: payments.open,
     prepay,
     repay,
     async canPay(call) {
@@ -108,7 +111,7 @@ export function createLockPayments(payments: Payments, ledger: Ledger): LockPaym
       if (available >= least || (payment && !payment.fault)) return available > 0n;
       const reason = balance === null ? 'no_account' : 'insufficient';
       const refusal: RefusedLock = { ok: false, reason, available };
-      const refused = refuseLock(call, refusal);
+      const refused = refuseLock(call, refusal, payments.open);
       if (refused instanceof Error) await repay(call, refusal, least, refused);
       return false;
     },
@@ -120,7 +123,7 @@ export function createLockPayments(payments: Payments, ledger: Ledger): LockPaym
         return paying ? prepay(call, leastOf(call)) : null;
       },
       refuse(call, refusal) {
-        const refused = refuseLock(call, refusal);
+        const refused = refuseLock(call, refusal, payments.open);
         if (!(refused instanceof Error)) return refused;
         return repay(call, refusal, leastOf(call), refused).then(() => call);
       },
@@ -133,12 +136,28 @@ const neededOf = ({ primitive }: Locking, needed: MicroUsd): string =>
   `estimated cost: ${formatUsd(needed)} USDC${primitive === 'model' ? MOST_OF_A_MODEL : ''}`;
 const MOST_OF_A_MODEL = ', the most that this call may cost: a lower max_tokens, or a cheaper model, needs less';
 
-/** The remedy stands beside the message, which clients match. Where there are payment terms, they are the remedy. */
-const remedyOf = (lessNeeded: string) => ({
-  body: {
-    hint: `Add money on the page /dashboard/balance, or ask the operator for credit, then send the request again. ${lessNeeded}`,
-  },
-});
+interface LowBalance {
+  /** What needs the money, with its amount. */
+  readonly needed: string;
+  readonly available: MicroUsd;
+  /** What needs less money, as a sentence. */
+  readonly less: string;
+  /** Whether the account can be paid in over a chain. */
+  readonly open: boolean;
+}
+
+/** The error of a balance that is too low. Its beginning stays, because clients match it. */
+function lowBalance({ key }: Pick<Caller, 'key'>, { needed, available, less, open }: LowBalance): GatewayError {
+  // A restricted key does not see what the account has.
+  const left = key?.restricted ? '' : `${formatUsd(available)} USDC are available. `;
+  const remedy = open
+    ? 'Add money on the page /dashboard/balance, or ask the operator to credit the account'
+    : 'Ask the operator of this gateway to credit the account';
+  return new GatewayError(
+    'insufficient_balance',
+    `Insufficient balance for ${needed}. ${left}${remedy}, then send the request again. ${less}`,
+  );
+}
 
 const withoutBalance = (needed: MicroUsd) => `Insufficient balance for estimated cost: ${formatUsd(needed)} USDC`;
 
@@ -153,9 +172,9 @@ export const mostOf = ({ candidates, lendable }: Call): MicroUsd =>
 /**
  * Decides what follows from a refused lock. Returns the call without the candidates that the balance or the limit
  * cannot pay, so an expensive fallback does not block a first choice that is affordable. If no candidate is affordable,
- * returns the error for the consumer.
+ * returns the error for the consumer. `open`: see LockPayments.
  */
-export function refuseLock(call: Call, refusal: RefusedLock): Call | Error {
+export function refuseLock(call: Call, refusal: RefusedLock, open = false): Call | Error {
   const { candidates, lendable } = call;
   const affordable = (most: MicroUsd) => candidates.filter(({ estimate }) => estimate + lendable <= most);
   const estimated = `estimated cost: ${formatUsd(mostOf(call))} USDC`;
@@ -167,15 +186,11 @@ export function refuseLock(call: Call, refusal: RefusedLock): Call | Error {
     case 'insufficient': {
       const paid = affordable(refusal.available);
       if (paid.length > 0 && paid.length < candidates.length) return { ...call, candidates: paid };
-      return new GatewayError(
-        'insufficient_balance',
-        `Insufficient balance for ${estimated}`,
-        remedyOf(
-          call.primitive === 'model'
-            ? 'A lower max_tokens, or a cheaper model, needs less'
-            : 'A cheaper service needs less',
-        ),
-      );
+      const less =
+        call.primitive === 'model'
+          ? 'A lower max_tokens, or a cheaper model, needs less'
+          : 'A cheaper service needs less';
+      return lowBalance(call.caller, { needed: estimated, available: refusal.available, less, open });
     }
     case 'budget_exceeded': {
       const { limit, spent, locked } = refusal.budget;
@@ -216,16 +231,18 @@ export function runRefusal(
   refusal: RefusedLock,
   budget: MicroUsd,
   noun: 'run' | 'batch',
+  open: boolean,
 ): GatewayError {
   switch (refusal.reason) {
     case 'no_account':
       return neverFunded();
     case 'insufficient':
-      return new GatewayError(
-        'insufficient_balance',
-        `Insufficient balance for the budget of this ${noun}: ${formatUsd(budget)} USDC. A lower max_cost needs less`,
-        remedyOf('A lower max_cost needs less'),
-      );
+      return lowBalance(caller, {
+        needed: `the budget of this ${noun}: ${formatUsd(budget)} USDC`,
+        available: refusal.available,
+        less: 'A lower max_cost needs less',
+        open,
+      });
     case 'budget_exceeded':
       return budgetError(caller, refusal.budget, `the budget of this ${noun}: ${formatUsd(budget)} USDC`);
     case 'parent_over':

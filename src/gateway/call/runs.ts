@@ -99,7 +99,7 @@ export function createRuns({ ledger, now, graceMs, payments, running, states }: 
       if (parent === null && asksFor(caller, budget)) throw unasked(caller, budget, `a ${noun} is several calls`);
       await payments?.prepay(locking, budget);
       for (let result = await lock(); !result.ok; result = await lock()) {
-        const error = runRefusal(caller, result, budget, noun);
+        const error = runRefusal(caller, result, budget, noun, payments?.open ?? false);
         if (!payments) throw error;
         await payments.repay(locking, result, budget, error);
       }

@@ -26,10 +26,6 @@ const terms = {
     },
   },
   extensions: { type: 'object', additionalProperties: true },
-  hint: {
-    type: 'string',
-    description: 'What the account can do, where its balance is too low and no payment is taken.',
-  },
 } as const;
 
 export const ERROR_MESSAGE = { type: 'string', description: 'What is wrong, and what would be right.' } as const;

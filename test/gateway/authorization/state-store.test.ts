@@ -56,6 +56,7 @@ describe.each(ENGINES)('the state of the authorization server on %s', (engine) =
       keys: { find: async () => null, delete: async () => false },
       clientSecrets: { id: 'one', key: () => new Uint8Array(32) },
       begin: async () => true,
+      checkResource: () => {},
       tooMany: () => new Error('too many'),
       usedBefore: () => new Error('used before'),
       now: () => clock.now,
@@ -88,7 +89,11 @@ describe.each(ENGINES)('the state of the authorization server on %s', (engine) =
       const made = await keys.create({ account: 'tollgate:local:a', label: 'x', kind: 'live', client: 'a program' });
       const grantKey = made!.record.hash;
       const usedBefore = () => new Error('used before');
-      const others = { clientSecrets: { id: 'k', key: () => new Uint8Array(32) }, begin: async () => true };
+      const others = {
+        clientSecrets: { id: 'k', key: () => new Uint8Array(32) },
+        begin: async () => true,
+        checkResource: () => {},
+      };
       const adapter = createAdapter(kind, { state, keys, ...others, tooMany: Error, usedBefore, now: () => clock.now });
       await state.put({ ...row('text', clock.now + 1_000), kind, grantKey });
       for (const read of [await adapter.find('text'), await adapter.find('text')])

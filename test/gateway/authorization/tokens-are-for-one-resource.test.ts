@@ -95,14 +95,50 @@ test.each([
   expect(answer.searchParams.get('iss')).toBe(spine.origin);
 });
 
-test('a refresh asks for no other resource and no other scope', async () => {
+test.each([
+  ['another one', (origin: string) => `${origin}/api/v1`],
+  ['one of another gateway', () => 'https://elsewhere.example/mcp'],
+  ['no address', () => 'mcp'],
+])('a refresh for a resource that is %s is refused, and the token stays good', async (_what, resourceAt) => {
   const client = await registerRaw(spine.origin);
-  const { refresh_token: refresh } = await client.signIn(person);
-  expect(await client.refresh(refresh!, { resource: `${spine.origin}/api/v1` })).toMatchObject({
+  const { refresh_token: refresh, access_token: token } = await client.signIn(person);
+  const refused = { status: 400, body: { error: 'invalid_target' } };
+  const resource = resourceAt(spine.origin);
+  expect(await client.refresh(refresh!, { resource })).toMatchObject(refused);
+  expect(await client.refresh(refresh!, { resource })).toMatchObject(refused);
+  const { status, body } = await client.refresh(refresh!, { resource: `${spine.origin}/mcp` });
+  expect(status).toBe(200);
+  expect(await listWith(token)).toBe(200);
+  expect(await listWith(body.access_token)).toBe(200);
+  // It has been used now.
+  expect(await client.refresh(refresh!)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+  expect(await listWith(body.access_token)).toBe(401);
+});
+
+test('a code for another resource is refused, and stays good', async () => {
+  const client = await registerRaw(spine.origin);
+  const answer = await person.allow(await person.open(client.authorizeUrl()));
+  expect(await client.redeem(answer, { resource: `${spine.origin}/api/v1` })).toMatchObject({
     status: 400,
     body: { error: 'invalid_target' },
   });
+  expect((await client.redeem(answer)).status).toBe(200);
 });
+
+/** The status of a call with a token. */
+async function listWith(token: string): Promise<number> {
+  const [method, body] = PLACES['/mcp'];
+  const response = await fetch(`${spine.origin}/mcp`, {
+    method,
+    headers: {
+      authorization: `Bearer ${token}`,
+      accept: 'application/json, text/event-stream',
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify(body),
+  });
+  return response.status;
+}
 
 test('a refresh with a larger scope is refused, and the token stays good', async () => {
   const client = await registerRaw(spine.origin);

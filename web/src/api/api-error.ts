@@ -42,7 +42,6 @@ export const isTooMuch = (error: unknown): boolean =>
 
 const HELP: Readonly<Record<string, string>> = {
   unreachable: 'Check the connection, then try again.',
-  insufficient_balance: 'Add money on the balance page of the dashboard, then try again.',
   rate_limit_exceeded: 'Wait a moment, then try again.',
   service_unavailable: 'Try again in a few seconds.',
   overloaded: 'Wait a moment, then try again, or choose another provider.',
