@@ -1117,7 +1117,7 @@ CREATE TABLE tag_days (
   PRIMARY KEY (account, tag, day, value, key, primitive, service, provider)
 );
 
-CREATE INDEX tag_days_day ON tag_days (day);
+CREATE INDEX tag_days_day ON tag_days (day, tag);
 
 CREATE TABLE task_calls (
   call_id TEXT PRIMARY KEY,

@@ -134,6 +134,59 @@ describe.each(ENGINES)('what a consumer names its calls, on %s', (engine) => {
     expect(await operators.json()).toEqual(before);
   });
 
+  it('is what the operator sees of all customers, by customer, month and time zone', async () => {
+    const other = await spine.tenant('globex', '5');
+    const tagged = await spine.post('/chat/completions', ask('hello'), {
+      authorization: `Bearer ${other.key}`,
+      'x-tollgate-tags': 'squad=blue',
+    });
+    expect(tagged.status).toBe(200);
+    const { cost_micro_usdc: cost } = await spine.generation(tagged.headers.get('x-generation-id'), other.key);
+    await fetch(`${spine.origin}/admin/v1/accounts/${encodeURIComponent(account)}`, {
+      method: 'PATCH',
+      headers: { authorization: `Bearer ${spine.adminKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ label: 'Acme Ltd' }),
+    });
+    const all = async (query: string) => {
+      const answer = await fetch(`${spine.origin}/admin/v1/usage?${query}`, {
+        headers: { authorization: `Bearer ${spine.adminKey}` },
+      });
+      return { status: answer.status, text: await answer.text() };
+    };
+    const read = async (query: string) =>
+      JSON.parse((await all(query)).text) as {
+        readonly data: readonly Readonly<Record<string, string | number | null>>[];
+        readonly totals: Usage['totals'];
+      };
+    const own = (await usage('group_by=month')).totals.cost_micro_usdc;
+    await expect
+      .poll(async () => (await read('')).totals.cost_micro_usdc, { timeout: atThisLoad(20_000) })
+      .toBe(own + cost);
+    const ofCustomers = (await read('')).data;
+    expect(ofCustomers.map((row) => [row['account'], row['account_label'], row['cost_micro_usdc']])).toEqual([
+      [account, 'Acme Ltd', own],
+      [other.account, null, cost],
+    ]);
+    for (const zone of ['UTC', 'Asia/Kathmandu']) {
+      const { data, totals } = await read(`group_by=month,account,key,tag:squad&time_zone=${zone}`);
+      expect(totals.cost_micro_usdc).toBe(own + cost);
+      expect(data.filter((row) => row['account'] === other.account)).toMatchObject([
+        { tag: 'blue', cost_micro_usdc: cost, key: other.hash, month: expect.stringMatching(/^\d{4}-\d\d$/) as string },
+      ]);
+      const teams = data.filter((row) => row['account'] === account);
+      expect(new Set(teams.map((row) => row['tag']))).toEqual(new Set(['blue', 'red', null]));
+      expect(teams.every((row) => typeof row['key_label'] === 'string')).toBe(true);
+      expect(teams.reduce((sum, row) => sum + Number(row['cost_micro_usdc']), 0)).toBe(own);
+    }
+    const file = await all('group_by=account,tag:squad&format=csv');
+    expect(file.text.split('\r\n')[0]).toMatch(/^account,account_label,tag,requests,/);
+    const wrong = await all('group_by=customer');
+    expect([wrong.status, wrong.text]).toEqual([400, expect.stringContaining('account, model')]);
+    // The groups of one account do not have it.
+    expect((await spine.get('/analytics/own?group_by=account', { authorization: `Bearer ${key}` })).status).toBe(400);
+    expect(await spine.faults()).toEqual([]);
+  });
+
   it('is found by the audit if a tag has more than the account', async () => {
     await spine.app.database.query({ name: 'test/tags', text: 'UPDATE tag_days SET charged = charged + 1000000000' });
     expect(await spine.faults()).toMatchObject([

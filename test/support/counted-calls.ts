@@ -20,6 +20,7 @@ export interface CountedCall {
   readonly reasoning: number;
   readonly firstByteMs: number;
   readonly durationMs: number;
+  readonly tags?: Readonly<Record<string, string>>;
 }
 
 const RATES = { call: 1_000_000n };
@@ -48,7 +49,7 @@ export async function fund(database: Database, ledger: Ledger, accounts: readonl
 
 /** Locks a call at `now` and ends it as `end` says. A call that expires or is held is left as it is. */
 export async function makeCall(ledger: Ledger, call: CountedCall, now: number): Promise<void> {
-  const { id, account, key, primitive, service, end } = call;
+  const { id, account, key, primitive, service, end, tags = {} } = call;
   const run = end === 'run' ? { run: true } : {};
   // A call that was not served has only the requested name, in its requested form.
   const asked = end === 'settle' || end === 'free' ? `asked/${service}` : `0x${'aB'.repeat(20)}:${service}:nitro`;
@@ -64,6 +65,7 @@ export async function makeCall(ledger: Ledger, call: CountedCall, now: number): 
       ...run,
       key,
       requestId: `r-${id}`,
+      tags,
       stream: false,
     }),
   });

@@ -1,9 +1,22 @@
-import { loadStatements, type Query } from '#store';
-import { DAY_MS, dateOf, type DayRange, MEMBER_TAG } from './call-facts.ts';
+import { loadStatements, type Query, type Row, type Statement } from '#store';
+import { DAY_MS, dateOf, type DayRange, daysOf, MEMBER_TAG } from './call-facts.ts';
 import { findState } from './roll-up-state.ts';
 
-/** The fields by which an account's rows can be grouped. `model` is the service, of any primitive. */
-export const USAGE_GROUPS = ['day', 'week', 'month', 'model', 'key', 'member', 'provider', 'primitive'] as const;
+/**
+ * The fields by which calls can be grouped. `account` is for a question about all accounts, `model` is the service, of
+ * any primitive.
+ */
+export const USAGE_GROUPS = [
+  'day',
+  'week',
+  'month',
+  'account',
+  'model',
+  'key',
+  'member',
+  'provider',
+  'primitive',
+] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];
 
 const MONDAY = 4;
@@ -23,7 +36,8 @@ export const periodOf = (groups: readonly UsageGroup[]): Period | undefined =>
   groups.find((group): group is Period => Object.hasOwn(PERIODS, group));
 
 export interface UsageQuery {
-  readonly account: string;
+  /** null: all accounts. */
+  readonly account: string | null;
   readonly range: DayRange;
   readonly groups: readonly UsageGroup[];
   /** Also grouped by the values of this tag. MEMBER_TAG, if `member` is in the groups. */
@@ -34,7 +48,7 @@ export interface UsageQuery {
   readonly primitive?: string | undefined;
 }
 
-/** Sums of an account's calls. `charged` is micro-USD. */
+/** Sums of calls. `charged` is micro-USD. */
 export interface UsageSums {
   readonly requests: number;
   readonly failed: number;
@@ -51,6 +65,7 @@ export interface UsageSums {
 export interface UsageRow extends UsageSums {
   /** The first day of the period, in days since 1970-01-01. */
   readonly day: number;
+  readonly account: string;
   readonly model: string;
   readonly key: string;
   readonly provider: string;
@@ -59,71 +74,138 @@ export interface UsageRow extends UsageSums {
   readonly tag: string;
 }
 
-const SQL = loadStatements(import.meta.url, './sql/figures.sql', ['ownUsage', 'ownTagged', 'ownTagNames']);
+const SQL = loadStatements(import.meta.url, './sql/figures.sql', [
+  'usageOfDays',
+  'tagsOfDays',
+  'tagNames',
+  'accountsOfDays',
+]);
 
 /** The most rows of one answer. */
 export const USAGE_ROWS_MAX = 50_000;
 
 /**
- * Reads the sums of an account's calls, by day and then by cost, the highest first. Returns null if there are more than
+ * Reads the sums of calls, by day and then by cost, the highest first. Returns null if there are more than
  * USAGE_ROWS_MAX rows.
  */
 export async function findUsage(
   query: Query,
-  { account, range, groups, tag, model = '', key = '', provider = '', primitive = '' }: UsageQuery,
+  usage: UsageQuery,
 ): Promise<{ readonly rows: readonly UsageRow[]; readonly asOf: number } | null> {
-  const period = periodOf(groups);
-  const apart = [period !== undefined, ...COLUMNS.map((group) => groups.includes(group))].map(Number);
-  const filters = [model, key, provider, primitive];
-  const params = [account, range.first, range.last, ...filters, ...apart, USAGE_ROWS_MAX + 1];
-  const usage = await (tag === undefined ? query(SQL.ownUsage, params) : query(SQL.ownTagged, [...params, tag]));
-  if (usage.length > USAGE_ROWS_MAX) return null;
-  const rows = inPeriods(
-    period,
-    usage.map((row) => ({
-      day: Number(row['day']),
-      model: row['service'] as string,
-      key: row['key'] as string,
-      provider: row['provider'] as string,
-      primitive: row['primitive'] as string,
-      tag: (row['value'] as string | undefined) ?? '',
-      requests: Number(row['requests']),
-      failed: Number(row['failed']),
-      charged: row['charged'] as bigint,
-      prompt: Number(row['prompt']),
-      completion: Number(row['completion']),
-      reasoning: Number(row['reasoning']),
-      cached: Number(row['cached']),
-      images: Number(row['images']),
-      seconds: Number(row['seconds']),
-    })),
-  );
+  let rows: readonly UsageRow[] = [];
+  for (const part of partsOf(usage)) {
+    rows = rows.concat(await findRows(query, usage, part));
+    if (rows.length > USAGE_ROWS_MAX) return null;
+  }
   return { rows: sortUsage(rows), asOf: (await findState(query)).asOf };
 }
 
-/** By day and then by cost, the highest first. */
-export const sortUsage = (rows: UsageRow[]): readonly UsageRow[] =>
-  rows.sort((a, b) => a.day - b.day || Number(b.charged - a.charged) || b.requests - a.requests || byName(a, b));
+interface Part extends DayRange {
+  /** The day of the rows, if it is no column of them. */
+  readonly day: number | null;
+}
 
-/** The names of the tags that an account's calls of these days have, in order. */
-export const findTagNames = async (query: Query, account: string, { first, last }: DayRange) =>
-  (await query(SQL.ownTagNames, [account, first, last]))
+/** The days that are added up by one statement: those of a week or a month, else all. */
+function partsOf({ range, groups }: UsageQuery): readonly Part[] {
+  const period = periodOf(groups);
+  if (period === undefined || period === 'day') return [{ ...range, day: period === undefined ? 0 : null }];
+  const parts = new Map<number, Part>();
+  for (const each of daysOf(range)) {
+    const day = PERIODS[period](each);
+    parts.set(day, { first: parts.get(day)?.first ?? each, last: each, day });
+  }
+  return [...parts.values()];
+}
+
+async function findRows(query: Query, usage: UsageQuery, { first, last, day }: Part): Promise<readonly UsageRow[]> {
+  const { account, tag, model = '', key = '', provider = '', primitive = '' } = usage;
+  const params = [account ?? '', first, last, model, key, provider, primitive, USAGE_ROWS_MAX + 1];
+  const read = async (name: 'usageOfDays' | 'tagsOfDays', more: readonly string[]) =>
+    (await query(statementOf(name, usage), [...params, ...more])).map((row) => rowOf(row, day));
+  const rows = await read('usageOfDays', []);
+  return tag === undefined || rows.length > USAGE_ROWS_MAX ? rows : apart(rows, await read('tagsOfDays', [tag]));
+}
+
+/** The columns of the groups, as in the statements. */
+const COLUMNS = {
+  day: 'day',
+  account: 'account',
+  model: 'service',
+  key: 'key',
+  provider: 'provider',
+  primitive: 'primitive',
+} as const satisfies Partial<Record<UsageGroup, string>>;
+const ALL_COLUMNS = Object.values(COLUMNS).join(', ');
+/** The group of a question without groups. */
+const ONE_GROUP = "CAST('' AS TEXT)";
+
+const statements = new Map<string, Statement>();
+
+/**
+ * A statement with the columns of the question alone: with all of them, a million calls take twice the time, also if
+ * some are made equal.
+ */
+function statementOf(name: 'usageOfDays' | 'tagsOfDays', { account, groups }: UsageQuery): Statement {
+  const columns = Object.entries(COLUMNS).filter(([group]) => (groups as readonly string[]).includes(group));
+  const short = columns.map(([group]) => group.slice(0, 4)).join('');
+  const full = `analytics/${name}.${account === null ? 'all' : 'one'}.${short}`;
+  let statement = statements.get(full);
+  if (statement === undefined) {
+    const text = SQL[name].text.replaceAll(ALL_COLUMNS, columns.map(([, column]) => column).join(', ') || ONE_GROUP);
+    // The parameter stays, so that the others keep their numbers.
+    statement = { name: full, text: account === null ? text.replace('account = $1', "$1 = ''") : text };
+    statements.set(full, statement);
+  }
+  return statement;
+}
+
+const rowOf = (row: Row, day: number | null): UsageRow => ({
+  day: day ?? Number(row['day']),
+  account: textIn(row, 'account'),
+  model: textIn(row, 'service'),
+  key: textIn(row, 'key'),
+  provider: textIn(row, 'provider'),
+  primitive: textIn(row, 'primitive'),
+  tag: textIn(row, 'value'),
+  requests: Number(row['requests']),
+  failed: Number(row['failed']),
+  charged: row['charged'] as bigint,
+  prompt: Number(row['prompt']),
+  completion: Number(row['completion']),
+  reasoning: Number(row['reasoning']),
+  cached: Number(row['cached']),
+  images: Number(row['images']),
+  seconds: Number(row['seconds']),
+});
+const textIn = (row: Row, column: string): string => (row[column] as string | undefined) ?? '';
+
+/** The rows of tagged calls, and what is left of all for the calls without the tag. */
+function apart(all: readonly UsageRow[], tagged: readonly UsageRow[]): readonly UsageRow[] {
+  const rest = new Map(all.map((row) => [nameOf(row), row]));
+  for (const row of tagged) {
+    const name = nameOf({ ...row, tag: '' });
+    const before = rest.get(name);
+    if (before !== undefined) rest.set(name, { ...before, ...less(before, row) });
+  }
+  return [...tagged, ...[...rest.values()].filter(({ requests, failed }) => requests > 0 || failed > 0)];
+}
+
+/** By day and then by cost, the highest first. */
+export const sortUsage = (rows: readonly UsageRow[]): readonly UsageRow[] =>
+  rows.toSorted((a, b) => a.day - b.day || Number(b.charged - a.charged) || b.requests - a.requests || byName(a, b));
+
+/** The names of the tags that calls of these days have, in order. `account`: null for those of all accounts. */
+export async function findTagNames(query: Query, account: string | null, { first, last }: DayRange) {
+  const text = SQL.tagNames.text.replace('account = $1', "$1 = ''");
+  const statement = account === null ? { name: `${SQL.tagNames.name}.all`, text } : SQL.tagNames;
+  return (await query(statement, [account ?? '', first, last]))
     .map((row) => row['tag'] as string)
     .filter((tag) => tag !== MEMBER_TAG);
-
-const COLUMNS = ['model', 'key', 'provider', 'primitive'] as const;
-
-function inPeriods(period: Period | undefined, rows: readonly UsageRow[]): UsageRow[] {
-  if (period === undefined || period === 'day') return [...rows];
-  const sums = new Map<string, UsageRow>();
-  for (const each of rows) {
-    const row = { ...each, day: PERIODS[period](each.day) };
-    const name = `${row.day}\n${nameOf(row)}`;
-    const before = sums.get(name);
-    sums.set(name, before === undefined ? row : { ...row, ...added(before, row) });
-  }
-  return [...sums.values()];
 }
+
+/** The accounts that have calls on these UTC days. */
+export const findAccounts = async (query: Query, { first, last }: DayRange): Promise<readonly string[]> =>
+  (await query(SQL.accountsOfDays, [first, last])).map((row) => row['account'] as string);
 
 export const added = (one: UsageSums, other: UsageSums): UsageSums => ({
   requests: one.requests + other.requests,
@@ -137,6 +219,18 @@ export const added = (one: UsageSums, other: UsageSums): UsageSums => ({
   seconds: one.seconds + other.seconds,
 });
 
-const nameOf = ({ model, key, provider, primitive, tag }: UsageRow): string =>
-  [model, key, provider, primitive, tag].join('\n');
+const less = (one: UsageSums, other: UsageSums): UsageSums => ({
+  requests: one.requests - other.requests,
+  failed: one.failed - other.failed,
+  charged: one.charged - other.charged,
+  prompt: one.prompt - other.prompt,
+  completion: one.completion - other.completion,
+  reasoning: one.reasoning - other.reasoning,
+  cached: one.cached - other.cached,
+  images: one.images - other.images,
+  seconds: one.seconds - other.seconds,
+});
+
+const nameOf = ({ day, account, model, key, provider, primitive, tag }: UsageRow): string =>
+  [day, account, model, key, provider, primitive, tag].join('\n');
 const byName = (a: UsageRow, b: UsageRow): number => (nameOf(a) < nameOf(b) ? -1 : 1);

@@ -1,7 +1,16 @@
 import type { Query } from '#store';
-import { resolvedCalls } from './account-calls.ts';
+import { resolvedCalls, type TimeRange } from './account-calls.ts';
 import { type CallFacts, readCall } from './call-facts.ts';
-import { added, periodOf, PERIODS, sortUsage, type UsageQuery, type UsageRow, USAGE_ROWS_MAX } from './own-usage.ts';
+import {
+  added,
+  findAccounts,
+  periodOf,
+  PERIODS,
+  sortUsage,
+  type UsageQuery,
+  type UsageRow,
+  USAGE_ROWS_MAX,
+} from './own-usage.ts';
 import type { TimeZone } from './time-zone.ts';
 
 /** More calls are not added up for one answer. */
@@ -16,11 +25,11 @@ export async function findZonedUsage(
   usage: UsageQuery,
   zone: TimeZone,
 ): Promise<{ readonly rows: readonly UsageRow[]; readonly asOf: number } | 'many' | null> {
-  const { account, range } = usage;
+  const { range } = usage;
   const time = { from: zone.startOf(range.first), until: zone.startOf(range.last + 1) };
   const rows = new Map<string, UsageRow>();
   let [calls, asOf] = [0, 0];
-  for await (const page of resolvedCalls(query, account, time)) {
+  for await (const page of pagesOf(query, usage, time)) {
     calls += page.length;
     if (calls > CALLS_MAX) return 'many';
     for (const row of page) {
@@ -28,13 +37,21 @@ export async function findZonedUsage(
       if (call === null || !isWanted(call, usage)) continue;
       asOf = Math.max(asOf, call.at);
       const one = rowOf(call, usage, zone);
-      const name = JSON.stringify([one.day, one.model, one.key, one.provider, one.primitive, one.tag]);
+      const name = JSON.stringify([one.day, one.account, one.model, one.key, one.provider, one.primitive, one.tag]);
       const before = rows.get(name);
       rows.set(name, before === undefined ? one : { ...one, ...added(before, one) });
     }
     if (rows.size > USAGE_ROWS_MAX) return null;
   }
   return { rows: sortUsage([...rows.values()]), asOf };
+}
+
+/** Of all accounts: those that the sums know, so the first calls of an account come with its sums. */
+async function* pagesOf(query: Query, { account, range }: UsageQuery, time: TimeRange) {
+  // A day of a zone has parts of two UTC days.
+  const days = { first: range.first - 1, last: range.last + 1 };
+  const accounts = account === null ? await findAccounts(query, days) : [account];
+  for (const each of accounts) yield* resolvedCalls(query, each, time);
 }
 
 /** A consumer's sums have no cost of the operator. */
@@ -53,6 +70,7 @@ function rowOf(call: CallFacts, { groups, tag }: UsageQuery, zone: TimeZone): Us
   const figure = (value: number) => (isServed ? value : 0);
   return {
     day: period === undefined ? 0 : PERIODS[period](zone.dayAt(call.at)),
+    account: groups.includes('account') ? call.account : '',
     model: groups.includes('model') ? call.service : '',
     key: groups.includes('key') ? call.key : '',
     provider: groups.includes('provider') ? call.provider : '',

@@ -1,4 +1,4 @@
-import { loadStatements, type Database, type Row, type Value } from '#store';
+import { listParam, loadStatements, type Database, type Row, type Value } from '#store';
 import {
   type Caller,
   type CallRules,
@@ -100,6 +100,8 @@ export interface KeyStore {
   findWithLimits(hash: string, at?: number): Promise<KeyWithLimits | null>;
   /** Oldest first. */
   list(account: string, page: { readonly offset: number; readonly limit: number }): Promise<readonly KeyRecord[]>;
+  /** The labels of keys, by their hashes. Without those of deleted ones. */
+  labels(hashes: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** null if the account has no such key. `setter`: who makes the change. Default: `account`. */
   update(account: string, hash: string, changes: KeyChanges, setter?: LimitSetter): Promise<KeyRecord | null>;
   /** False if the account has no such key. */
@@ -124,6 +126,7 @@ const SQL = loadStatements(import.meta.url, './sql/keys.sql', [
   'findKeyWithLimits',
   'touchMember',
   'listKeys',
+  'findKeyLabels',
   'updateKey',
   'deleteKey',
   'deleteKeysOfPerson',
@@ -232,6 +235,11 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
     async list(account, { offset, limit }) {
       const rows = await database.query(SQL.listKeys, [account, limit, offset]);
       return Promise.all(rows.map((row) => carrying(row)));
+    },
+
+    async labels(hashes) {
+      const rows = await database.query(SQL.findKeyLabels, [listParam(hashes)]);
+      return new Map(rows.map((row) => [row['hash'] as string, row['label'] as string]));
     },
 
     async update(account, hash, changes, setter = 'account') {

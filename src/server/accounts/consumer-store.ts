@@ -1,5 +1,5 @@
 import { after } from '#wire';
-import { loadStatements, type Database, type Row } from '#store';
+import { listParam, loadStatements, type Database, type Row } from '#store';
 import { GatewayError } from '#errors';
 import { localAccount } from './account-id.ts';
 
@@ -29,6 +29,8 @@ export interface ConsumerStore {
   create(account: string, label: string): Promise<Created | null>;
   ensure(account: string): Promise<Consumer>;
   find(account: string): Promise<Consumer | null>;
+  /** The labels of accounts. Without those of accounts that have none. */
+  labels(accounts: readonly string[]): Promise<ReadonlyMap<string, string>>;
   isKnown(account: string): Promise<boolean>;
   list(page: {
     readonly offset: number;
@@ -55,6 +57,7 @@ const SQL = loadStatements(import.meta.url, './sql/consumers.sql', [
   'insertConsumer',
   'insertNamedConsumer',
   'findConsumer',
+  'findLabels',
   'listConsumers',
   'isKnownConsumer',
   'renameConsumer',
@@ -78,6 +81,10 @@ export function createConsumerStore(
   };
   return {
     find,
+    async labels(accounts) {
+      const rows = await database.query(SQL.findLabels, [listParam(accounts)]);
+      return new Map(rows.map((row) => [row['account'] as string, row['label'] as string]));
+    },
     isKnown: async (account) => (await database.query(SQL.isKnownConsumer, [account])).length > 0,
     async create(account, label) {
       const consumer = await find(account);

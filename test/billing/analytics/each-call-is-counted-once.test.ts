@@ -1,6 +1,16 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { COMPARE_TEMPORARY, compareSums, createRollUp } from '#analytics';
+import {
+  COMPARE_TEMPORARY,
+  compareSums,
+  createRollUp,
+  findUsage,
+  findZonedUsage,
+  PERIODS,
+  timeZoneOf,
+  UTC,
+  type UsageGroup,
+} from '#analytics';
 import { audit, createLedger, expireAll } from '#billing/compose';
 import type { Ledger } from '#billing';
 import { DatabaseError, type Database, type OpenDatabase } from '#store';
@@ -39,6 +49,7 @@ const call = fc.record({
   reasoning: fc.integer({ min: 0, max: 100 }),
   firstByteMs: fc.integer({ min: 0, max: 3_000 }),
   durationMs: fc.integer({ min: 0, max: 90_000 }),
+  tags: fc.constantFrom({}, { team: 'red' }, { team: 'blue', run: '7' }, { run: '8' }),
 } satisfies Record<keyof Omit<CountedCall, 'id'>, fc.Arbitrary<unknown>>);
 
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -222,6 +233,58 @@ async function expectCounted(ended: readonly Ended[]): Promise<void> {
   ).toEqual([`[${timed}] `]);
 }
 
+/** How an operator may group the calls of all accounts, each with and without the tag. */
+const GROUPINGS: readonly (readonly UsageGroup[])[] = [
+  [],
+  ['account'],
+  ['month'],
+  ['month', 'account'],
+  ['week', 'model'],
+  ['day', 'account', 'key'],
+  ['provider', 'primitive'],
+  ['day', 'account', 'model', 'key', 'provider', 'primitive'],
+];
+const ZONES = [UTC, timeZoneOf('Asia/Kathmandu')!];
+const RANGE = { first: START / DAY_MS - 1, last: START / DAY_MS + 200 };
+
+async function expectGrouped(ended: readonly Ended[]): Promise<void> {
+  const charged = await rowsOf(
+    "SELECT CAST(COALESCE(SUM(charged), 0) AS BIGINT) FROM locks WHERE account <> 'tollgate:gateway'",
+    0,
+  );
+  for (const zone of ZONES)
+    for (const groups of GROUPINGS)
+      for (const tag of [undefined, 'team']) {
+        const question = { account: null, range: RANGE, groups, tag };
+        const answer = await opened.database.snapshot('test', (query) =>
+          zone === UTC ? findUsage(query, question) : findZonedUsage(query, question, zone),
+        );
+        if (answer === null || answer === 'many') throw new Error('there are too few calls for this');
+        const { rows } = answer;
+        expect([`[] ${rows.reduce((sum, row) => sum + row.charged, 0n)}`]).toEqual(charged);
+        const period = (['day', 'week', 'month'] as const).find((group) => groups.includes(group));
+        const of = (group: UsageGroup, value: string) => (groups.includes(group) ? value : '');
+        const keyOf = ({ call, at, isSettled }: Ended) => [
+          period === undefined ? 0 : PERIODS[period](zone.dayAt(at)),
+          of('account', call.account),
+          of('model', call.service),
+          of('key', call.key ?? ''),
+          of('provider', isSettled ? call.provider : ''),
+          of('primitive', call.primitive),
+          tag === undefined ? '' : (call.tags?.[tag] ?? ''),
+        ];
+        expect(
+          rows
+            .map((row) => {
+              const key = [row.day, row.account, row.model, row.key, row.provider, row.primitive, row.tag];
+              const sums = [row.requests, row.failed, row.charged, row.prompt, row.completion, row.reasoning];
+              return `${JSON.stringify(key)} ${sums.join(',')}`;
+            })
+            .sort(),
+        ).toEqual(grouped(ended, keyOf, false));
+      }
+}
+
 describe.each(ENGINES)('%s', (engine) => {
   beforeEach(() => open(engine));
   afterEach(() => opened.dispose());
@@ -233,6 +296,7 @@ describe.each(ENGINES)('%s', (engine) => {
           const ended = await play(steps);
           expect(await rollUp(gateways[0]!, 20_000)).toEqual([]);
           await expectCounted(ended);
+          await expectGrouped(ended);
           expect(await differences()).toEqual([]);
         })
         .afterEach(async () => {

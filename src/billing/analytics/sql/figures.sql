@@ -101,39 +101,29 @@ SELECT primitive, service, provider, CAST(SUM(timed_tokens) AS BIGINT) AS tokens
 WHERE timed_ms > 0 AND day BETWEEN $1 AND $2
 GROUP BY primitive, service, provider
 
--- name: ownTagNames
+-- name: accountsOfDays
+SELECT DISTINCT account FROM usage_days WHERE day BETWEEN $1 AND $2 ORDER BY account
+
+-- name: tagNames
 SELECT DISTINCT tag FROM tag_days WHERE account = $1 AND day BETWEEN $2 AND $3 ORDER BY tag
 
--- name: ownTagged
--- The same as ownUsage by the values of the tag $14. Calls without it have the value ''.
-SELECT CASE WHEN $8 = 1 THEN day ELSE 0 END AS day, CASE WHEN $9 = 1 THEN service ELSE '' END AS service,
-  CASE WHEN $10 = 1 THEN key ELSE '' END AS key, CASE WHEN $11 = 1 THEN provider ELSE '' END AS provider,
-  CASE WHEN $12 = 1 THEN primitive ELSE '' END AS primitive, value,
+-- name: tagsOfDays
+-- The same as usageOfDays of calls that have the tag $9, by its values.
+SELECT day, account, service, key, provider, primitive, value,
   CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(failed) AS BIGINT) AS failed, CAST(SUM(charged) AS BIGINT) AS charged, CAST(SUM(prompt) AS BIGINT) AS prompt, CAST(SUM(completion) AS BIGINT) AS completion, CAST(SUM(reasoning) AS BIGINT) AS reasoning, CAST(SUM(cached) AS BIGINT) AS cached, CAST(SUM(images) AS BIGINT) AS images, CAST(SUM(seconds) AS BIGINT) AS seconds
-FROM (
-  SELECT account, day, service, key, provider, primitive, '' AS value, requests, failed, charged, prompt, completion, reasoning, cached, images, seconds FROM usage_days
-  WHERE account = $1 AND day BETWEEN $2 AND $3
-  UNION ALL
-  SELECT account, day, service, key, provider, primitive, value, requests, failed, charged, prompt, completion, reasoning, cached, images, seconds FROM tag_days
-  WHERE account = $1 AND day BETWEEN $2 AND $3 AND tag = $14
-  UNION ALL
-  SELECT account, day, service, key, provider, primitive, '', -requests, -failed, -charged, -prompt, -completion, -reasoning, -cached, -images, -seconds FROM tag_days
-  WHERE account = $1 AND day BETWEEN $2 AND $3 AND tag = $14
-) AS tagged
-WHERE ($4 = '' OR service = $4) AND ($5 = '' OR key = $5) AND ($6 = '' OR provider = $6) AND ($7 = '' OR primitive = $7)
-GROUP BY 1, 2, 3, 4, 5, 6
-HAVING SUM(requests) > 0 OR SUM(failed) > 0
-LIMIT $13
+FROM tag_days
+WHERE account = $1 AND day BETWEEN $2 AND $3 AND ($4 = '' OR service = $4) AND ($5 = '' OR key = $5) AND ($6 = '' OR provider = $6)
+  AND ($7 = '' OR primitive = $7) AND tag = $9
+GROUP BY day, account, service, key, provider, primitive, value
+LIMIT $8
 
--- name: ownUsage
--- $4 to $7: only this service, key, provider, primitive; empty for all. $8 to $12: 1 to group by day, service, key,
--- provider, primitive.
-SELECT CASE WHEN $8 = 1 THEN day ELSE 0 END AS day, CASE WHEN $9 = 1 THEN service ELSE '' END AS service,
-  CASE WHEN $10 = 1 THEN key ELSE '' END AS key, CASE WHEN $11 = 1 THEN provider ELSE '' END AS provider,
-  CASE WHEN $12 = 1 THEN primitive ELSE '' END AS primitive,
+-- name: usageOfDays
+-- $4 to $7: only this service, key, provider, primitive; empty for all. `statementOf` in own-usage.ts leaves out the
+-- groups that a question does not have, and the account in a question about all.
+SELECT day, account, service, key, provider, primitive,
   CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(failed) AS BIGINT) AS failed, CAST(SUM(charged) AS BIGINT) AS charged, CAST(SUM(prompt) AS BIGINT) AS prompt, CAST(SUM(completion) AS BIGINT) AS completion, CAST(SUM(reasoning) AS BIGINT) AS reasoning, CAST(SUM(cached) AS BIGINT) AS cached, CAST(SUM(images) AS BIGINT) AS images, CAST(SUM(seconds) AS BIGINT) AS seconds
 FROM usage_days
 WHERE account = $1 AND day BETWEEN $2 AND $3 AND ($4 = '' OR service = $4) AND ($5 = '' OR key = $5) AND ($6 = '' OR provider = $6)
   AND ($7 = '' OR primitive = $7)
-GROUP BY 1, 2, 3, 4, 5
-LIMIT $13
+GROUP BY day, account, service, key, provider, primitive
+LIMIT $8

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyPluginAsync } from 'fastify';
-import type { AdminGate } from '#auth';
+import type { AdminGate, KeyStore } from '#auth';
 import { type LockRecord, OPERATOR } from '#billing';
 import { ADMINISTRATION, type FundPage, fundPageSchema, objectOf, pageOf } from '../route-schemas.ts';
 import { jsonOrCsv } from '../csv.ts';
@@ -12,7 +12,15 @@ import {
   statementQuerySchema,
   statementSchema,
 } from './statement.ts';
-import { answerUsage, type UsageDeps, type UsageParams, usageQuerySchema, usageSchema } from './usage.ts';
+import {
+  allUsageQuerySchema,
+  allUsageSchema,
+  answerUsage,
+  type UsageDeps,
+  type UsageParams,
+  usageQuerySchema,
+  usageSchema,
+} from './usage.ts';
 import { accountParams, findAccount, type AccountParams, type AdminAccountsDeps } from '../account/admin-accounts.ts';
 import { callSchema, viewCall } from '../account/generation-view.ts';
 import { MOVEMENTS, type MovementsDeps, movementSchema, readMovements } from '../account/movements.ts';
@@ -24,8 +32,14 @@ import {
 } from '../account/generations.ts';
 
 interface AdminUsageDeps
-  extends AdminAccountsDeps, UsageDeps, MovementsDeps, Pick<FocusDeps, 'publicUrl'>, GenerationsDeps {
+  extends
+    AdminAccountsDeps,
+    Omit<UsageDeps, 'party' | 'keys'>,
+    MovementsDeps,
+    Pick<FocusDeps, 'publicUrl'>,
+    Omit<GenerationsDeps, 'keys'> {
   readonly gate: AdminGate;
+  readonly keys: Pick<KeyStore, 'labels' | 'list'>;
 }
 
 /**
@@ -53,6 +67,18 @@ export const adminUsageRoutes =
         const { account } = await findAccount(params.id, deps);
         return answerUsage({ ...deps, party: OPERATOR }, account, query, reply);
       },
+    );
+    const allUsage = {
+      ...ADMINISTRATION,
+      summary: 'Show the figures of all accounts',
+      operationId: 'usageOfAllAccounts',
+      description:
+        'Sums of the calls of all accounts by account, day, week or month, service, key, member, provider, primitive and tag. They are those of the accounts, added up.',
+      querystring: allUsageQuerySchema,
+      response: { 200: jsonOrCsv('The sums; with `format=csv` a file.', allUsageSchema) },
+    };
+    app.get<{ Querystring: UsageParams }>('/usage', { schema: allUsage }, async ({ query }, reply) =>
+      answerUsage({ ...deps, party: OPERATOR }, null, query, reply),
     );
 
     const statement = {

@@ -30,9 +30,9 @@ import {
   usageSchema,
 } from './usage.ts';
 
-interface OwnFiguresDeps extends UsageDeps, Pick<FocusDeps, 'publicUrl'> {
+interface OwnFiguresDeps extends Omit<UsageDeps, 'party'>, Pick<FocusDeps, 'publicUrl'> {
   readonly admit: Pipeline['admit'];
-  readonly keys: Pick<KeyStore, 'find' | 'list'>;
+  readonly keys: Pick<KeyStore, 'find' | 'labels' | 'list'>;
 }
 
 /** The routes for an account's own figures. Register it under `/api/v1`. */
@@ -62,7 +62,7 @@ function showUsage(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: Admi
     async (request, reply) => {
       const { caller } = admissionOf(request);
       const key = await ownKey(deps.keys, caller, request.query.key, 'key');
-      return answerUsage(deps, caller.account, { ...request.query, key }, reply);
+      return answerUsage({ ...deps, party: caller.account }, caller.account, { ...request.query, key }, reply);
     },
   );
 }
@@ -165,8 +165,11 @@ function showActivity(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: A
       const range = date === undefined ? { first: last - ACTIVITY_DAYS + 1, last } : dayOf(date, last);
       const key = await ownKey(deps.keys, caller, keyHash, 'api_key_hash');
       const groups = ['day', 'model', 'provider', 'primitive'] as const;
-      const { rows } = await readUsage(deps, { account: caller.account, range, groups, key });
-      const { providers } = await namesOf(deps, caller.account, groups);
+      const { rows } = await readUsage(
+        { ...deps, party: caller.account },
+        { account: caller.account, range, groups, key },
+      );
+      const { providers } = await namesOf(deps, rows, groups);
       const served = rows.filter(({ requests }) => requests > 0);
       return { data: served.map((row) => viewActivity(row, providers.get(row.provider) ?? row.provider)) };
     },

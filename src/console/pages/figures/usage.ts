@@ -5,6 +5,7 @@ import { PRIMITIVES } from '#config';
 import type { Catalog } from '#catalog';
 import { DOCUMENTED } from '#http';
 import type { KeyStore } from '#auth';
+import type { ConsumerStore } from '#accounts';
 import {
   added,
   dateOf,
@@ -28,19 +29,18 @@ import type { Database } from '#store';
 import { objectOf, titled } from '../route-schemas.ts';
 import { parseTimeZone, refuseArchivedTime, timeZoneSchema } from './statement.ts';
 import { dateRangeSchema, type DayRangeQuery, dayRangeSchema, parseDayRange } from '../day-range.ts';
-import { keyNames } from '../account/keys.ts';
 import { CSV_TYPE, csvLine, csvUsd, formatSchema, savedAs, type Cell } from '../csv.ts';
 import { asOfSchema, viewAsOf, viewRange } from './public-view.ts';
 
-/* The sums of an account's calls, for its owner and for the operator. */
+/* The sums of calls: of an account, for its owner and for the operator, and of all accounts. */
 
 export interface UsageDeps {
-  readonly keys: Pick<KeyStore, 'list'>;
+  readonly keys: Pick<KeyStore, 'labels'>;
   readonly database: Pick<Database, 'query' | 'snapshot'>;
   readonly catalog: Pick<Catalog, 'offers'>;
   readonly now: () => number;
-  /** The party of the snapshots, see Database.snapshot. Default: the account. */
-  readonly party?: string;
+  /** The party of the snapshots, see Database.snapshot. */
+  readonly party: string;
 }
 
 export interface UsageParams extends DayRangeQuery {
@@ -59,7 +59,13 @@ export const KEY_HASH = {
   'x-must-be': 'the hash of a key: 64 characters of 0-9 and a-f',
 } as const;
 const name = { type: 'string', minLength: 1, maxLength: 256 } as const;
-const GROUP = USAGE_GROUPS.join('|');
+/** The groups of one account. */
+const ACCOUNT_GROUPS = USAGE_GROUPS.filter((group) => group !== 'account');
+const documentedGroups = (groups: readonly UsageGroup[]) => ({
+  pattern: `^(?:${groups.join('|')})(?:,(?:${groups.join('|')}))*(?:,tag:[a-z]{1,32})?$`,
+});
+const describedGroups = (groups: readonly UsageGroup[]) =>
+  `One or more of ${groups.join(', ')}, with commas. Of day, week and month the smallest groups, and the others are those in which it begins. \`tag:<name>\` groups by the values of a tag, and calls without it are one group; it cannot be combined with member.`;
 export const usageQuerySchema = {
   type: 'object',
   properties: {
@@ -73,8 +79,8 @@ export const usageQuerySchema = {
       type: 'string',
       maxLength: 128,
       default: 'day',
-      description: `One or more of ${USAGE_GROUPS.join(', ')}, with commas. Of day, week and month the smallest groups, and the others are those in which it begins. \`tag:<name>\` groups by the values of a tag, and calls without it are one group; it cannot be combined with member.`,
-      [DOCUMENTED]: { pattern: `^(?:${GROUP})(?:,(?:${GROUP}))*(?:,tag:[a-z]{1,32})?$` },
+      description: describedGroups(ACCOUNT_GROUPS),
+      [DOCUMENTED]: documentedGroups(ACCOUNT_GROUPS),
     },
     model: { ...name, description: 'Only calls of this service, of any primitive.' },
     key: { ...KEY_HASH, description: 'Only calls with this key, by its hash.' },
@@ -85,21 +91,37 @@ export const usageQuerySchema = {
   },
 } as const;
 
-/** Answers with the sums of an account's calls, or of those with one key. `reply`: for a file. */
+export const allUsageQuerySchema = {
+  type: 'object',
+  properties: {
+    ...usageQuerySchema.properties,
+    group_by: {
+      ...usageQuerySchema.properties.group_by,
+      default: 'account',
+      description: describedGroups(USAGE_GROUPS),
+      [DOCUMENTED]: documentedGroups(USAGE_GROUPS),
+    },
+  },
+} as const;
+
+/**
+ * Answers with the sums of an account's calls, or of those with one key. `account`: null for those of all accounts.
+ * `reply`: for a file.
+ */
 export async function answerUsage(
-  deps: UsageDeps,
-  account: string,
+  deps: UsageDeps & { readonly consumers?: Pick<ConsumerStore, 'labels'> },
+  account: string | null,
   { key, ...query }: UsageParams,
   reply: Pick<FastifyReply, 'header' | 'type' | 'serializer' | 'send'>,
 ) {
   const zone = parseTimeZone(query.time_zone);
-  const { groups, tag } = readGroups(query.group_by);
+  const { groups, tag } = readGroups(query.group_by, account === null ? USAGE_GROUPS : ACCOUNT_GROUPS);
   const range = parseDayRange(query, deps.now(), { zone, period: periodOf(groups) });
   if (zone !== UTC) await refuseArchivedTime(deps, zone.startOf(range.first), 'start_date');
   const { model, provider, primitive } = query;
   const question = { account, range, groups, tag, model, provider, primitive, key };
   const { rows, asOf, tags } = await readUsage(deps, question, zone);
-  const data = viewUsage(rows, range, { groups, tag }, await namesOf(deps, account, groups));
+  const data = viewUsage(rows, range, { groups, tag }, await namesOf(deps, rows, groups));
   if (query.format === 'csv')
     return reply
       .header('content-disposition', savedAs(`usage-${dateOf(range.first)}-${dateOf(range.last)}.csv`))
@@ -108,7 +130,7 @@ export async function answerUsage(
       .send(usageCsv(data, { groups, tag }));
   return {
     data,
-    totals: viewSums(rows.reduce(added, NOTHING)),
+    totals: viewSums(rows.reduce<UsageSums>(added, NOTHING)),
     group_by: tag === undefined || tag === MEMBER_TAG ? groups : [...groups, `${TAG}${tag}`],
     tags,
     date_range: viewRange(range),
@@ -123,35 +145,35 @@ interface ReadGroups {
 
 const TAG = 'tag:';
 
-function readGroups(text: string): ReadGroups {
+function readGroups(text: string, known: readonly UsageGroup[]): ReadGroups {
   const parts = text.split(',').map((part) => part.trim());
   const tags = parts.filter((part) => part.startsWith(TAG) && part !== TAG);
   const names = parts.filter((part) => !tags.includes(part));
   if (tags.length > 1) throw new GatewayError('invalid_request', 'group_by accepts one tag', { param: 'group_by' });
-  const unknown = names.find((part) => !(USAGE_GROUPS as readonly string[]).includes(part));
+  const unknown = names.find((part) => !(known as readonly string[]).includes(part));
   if (unknown !== undefined)
     throw new GatewayError(
       'invalid_request',
-      `group_by accepts ${USAGE_GROUPS.join(', ')} and tag:<name>, with commas between them`,
+      `group_by accepts ${known.join(', ')} and tag:<name>, with commas between them`,
       {
         param: 'group_by',
       },
     );
-  const groups = USAGE_GROUPS.filter((group) => names.includes(group));
+  const groups = known.filter((group) => names.includes(group));
   if (!groups.includes('member')) return { groups, tag: tags[0]?.slice(TAG.length) };
   if (tags.length > 0)
     throw new GatewayError('invalid_request', 'group_by accepts either member or a tag', { param: 'group_by' });
   return { groups, tag: MEMBER_TAG };
 }
 
-/** With the names of the tags that the account has in the range. */
+/** With the names of the tags of the range. */
 export async function readUsage(
   { database, party }: Pick<UsageDeps, 'database' | 'party'>,
   usageQuery: UsageQuery,
   zone = UTC,
 ) {
   const { account, range } = usageQuery;
-  const [usage, tags] = await database.snapshot(party ?? account, async (query) => [
+  const [usage, tags] = await database.snapshot(party, async (query) => [
     await (zone === UTC ? findUsage(query, usageQuery) : findZonedUsage(query, usageQuery, zone)),
     await findTagNames(query, account, range),
   ]);
@@ -170,13 +192,15 @@ export async function readUsage(
 }
 
 export async function namesOf(
-  { keys, catalog }: Pick<UsageDeps, 'keys' | 'catalog'>,
-  account: string,
+  { keys, catalog, consumers }: Pick<UsageDeps, 'keys' | 'catalog'> & { consumers?: Pick<ConsumerStore, 'labels'> },
+  rows: readonly UsageRow[],
   groups: readonly UsageGroup[],
 ): Promise<UsageNames> {
   const offers = groups.includes('provider') ? catalog.offers() : [];
+  const all = (column: 'key' | 'account') => [...new Set(rows.map((row) => row[column]))].filter((id) => id !== '');
   return {
-    keys: groups.includes('key') ? await keyNames(keys, account) : new Map(),
+    keys: groups.includes('key') ? await keys.labels(all('key')) : new Map(),
+    accounts: groups.includes('account') && consumers ? await consumers.labels(all('account')) : new Map(),
     providers: new Map(offers.map(({ provider }) => [provider.id, provider.name])),
   };
 }
@@ -212,27 +236,38 @@ const groups = {
   tag: { type: ['string', 'null'], description: 'The value of the tag; null for calls without it.' },
 };
 
-export const usageSchema = titled(
-  'UsageFigures',
-  objectOf({
-    data: {
-      type: 'array',
-      description: 'A row has the members of its groups and the sums.',
-      items: titled('UsageRow', objectOf({ ...groups, ...sums }, Object.keys(groups))),
-    },
-    totals: titled('UsageTotals', objectOf(sums)),
-    group_by: { type: 'array', items: { type: 'string' } },
-    tags: {
-      type: 'array',
-      items: { type: 'string' },
-      description: 'Names of the tags that calls of these days have: each can be grouped by.',
-    },
-    date_range: dateRangeSchema,
-    as_of: asOfSchema,
-  }),
+const rowsOf = (name: string, members: typeof groups) => ({
+  data: {
+    type: 'array',
+    description: 'A row has the members of its groups and the sums.',
+    items: titled(name, objectOf({ ...members, ...sums }, Object.keys(members))),
+  },
+});
+const aroundRows = {
+  totals: titled('UsageTotals', objectOf(sums)),
+  group_by: { type: 'array', items: { type: 'string' } },
+  tags: {
+    type: 'array',
+    items: { type: 'string' },
+    description: 'Names of the tags that calls of these days have: each can be grouped by.',
+  },
+  date_range: dateRangeSchema,
+  as_of: asOfSchema,
+};
+const accountGroup = {
+  account: { type: 'string', description: 'Id of the account.' },
+  account_label: { type: ['string', 'null'] },
+};
+
+export const usageSchema = titled('UsageFigures', objectOf({ ...rowsOf('UsageRow', groups), ...aroundRows }));
+export const allUsageSchema = titled(
+  'AllUsageFigures',
+  objectOf({ ...rowsOf('AllUsageRow', { ...accountGroup, ...groups }), ...aroundRows }),
 );
 
 interface UsageNames {
+  /** Labels of accounts that have one. */
+  readonly accounts: ReadonlyMap<string, string>;
   /** Labels of keys, by hash. */
   readonly keys: ReadonlyMap<string, string>;
   /** Names of providers, by id. */
@@ -240,7 +275,7 @@ interface UsageNames {
 }
 
 /**
- * The rows of an account's sums in the form of answers. If they are grouped by a period only, periods without calls get
+ * The rows of sums in the form of answers. If they are grouped by a period only, periods without calls get
  * a row too.
  */
 function viewUsage(
@@ -258,6 +293,7 @@ function viewUsage(
 
 const NOTHING: UsageRow = {
   day: 0,
+  account: '',
   model: '',
   key: '',
   provider: '',
@@ -274,12 +310,18 @@ const NOTHING: UsageRow = {
   seconds: 0,
 };
 
-function groupsOf(row: UsageRow, { groups, tag }: ReadGroups, { keys, providers }: UsageNames): Record<string, Cell> {
+function groupsOf(
+  row: UsageRow,
+  { groups, tag }: ReadGroups,
+  { accounts, keys, providers }: UsageNames,
+): Record<string, Cell> {
   const cells: Record<string, Cell> = {};
   for (const group of groups) {
     if (group === 'day') cells['date'] = dateOf(row.day);
     else if (group === 'week') cells['week'] = dateOf(row.day);
     else if (group === 'month') cells['month'] = dateOf(row.day).slice(0, 7);
+    else if (group === 'account')
+      Object.assign(cells, { account: row.account, account_label: accounts.get(row.account) ?? null });
     else if (group === 'member') cells['member'] = row.tag || null;
     else if (group === 'model' || group === 'primitive') cells[group] = row[group];
     else if (group === 'key') Object.assign(cells, { key: row.key || null, key_label: keys.get(row.key) ?? null });
@@ -314,4 +356,4 @@ function usageCsv(rows: readonly Readonly<Record<string, Cell>>[], grouped: Read
   return csvLine(columns) + lines.join('');
 }
 
-const NO_NAMES: UsageNames = { keys: new Map(), providers: new Map() };
+const NO_NAMES: UsageNames = { accounts: new Map(), keys: new Map(), providers: new Map() };

@@ -24,6 +24,10 @@ ORDER BY l.subject
 -- name: listKeys
 SELECT * FROM api_keys WHERE account = $1 ORDER BY created_at, hash LIMIT $2 OFFSET $3
 
+-- name: findKeyLabels
+-- $1: a JSON object of arrays, each with the hash of one key.
+SELECT hash, label FROM api_keys WHERE hash IN (SELECT value ->> 0 FROM json_each($1))
+
 -- name: updateKey
 -- Each field has its own switch, so that two concurrent changes never undo each other. For example, a rename must not
 -- enable a disabled key. $19 = 2 gives percentages only to a limit that becomes soft and has none.

@@ -70,6 +70,10 @@ export function withTargetOptions(command: Command): Command {
   return command;
 }
 
+/** For a command whose route has a file: with `csv` it prints this file by `printFile`. */
+export const csvOption = (): Option =>
+  new Option('--csv', 'print the CSV file of the gateway instead of a table').conflicts('json');
+
 const whichGateway = (command: Command, flags: string, description: string) =>
   command.addOption(new Option(flags, description).helpGroup('Which gateway:'));
 

@@ -2,6 +2,7 @@ import { Command, Option } from 'commander';
 import {
   accountPath,
   administer,
+  csvOption,
   printFile,
   withAdminOptions,
   withGatewayOptions,
@@ -33,12 +34,14 @@ interface Statement {
 interface StatementFlags extends AdminFlags {
   readonly timeZone?: string;
   readonly calls: 'each' | 'daily';
+  readonly csv?: boolean;
 }
 
 const HELP = `
 Examples:
   tollgate statement acme 2026-10
-  tollgate statement acme 2026-10 --time-zone Europe/Berlin --calls each`;
+  tollgate statement acme 2026-10 --time-zone Europe/Berlin --calls each
+  tollgate statement acme 2026-10 --csv > statement.csv`;
 
 export function statementCommand(): Command {
   const paint = painter();
@@ -53,16 +56,16 @@ export function statementCommand(): Command {
         new Option('--calls <how>', 'a line for each charged call, or for those of a day and a service')
           .choices(['each', 'daily'])
           .default('daily'),
-      ),
+      )
+      .addOption(csvOption()),
   )
     .addHelpText('after', HELP)
-    .action((account: string, month: string, { timeZone, calls, ...flags }: StatementFlags) =>
-      administer(flags, {
-        async run(admin) {
-          const query = new URLSearchParams({ calls, ...(timeZone === undefined ? {} : { time_zone: timeZone }) });
-          const path = `${accountPath(account)}/statements/${encodeURIComponent(month)}?${query}`;
-          return (await admin.request('GET', path)).data as Statement;
-        },
+    .action((account: string, month: string, { timeZone, calls, csv, ...flags }: StatementFlags) => {
+      const query = new URLSearchParams({ calls, ...(timeZone === undefined ? {} : { time_zone: timeZone }) });
+      const path = `${accountPath(account)}/statements/${encodeURIComponent(month)}?${query}`;
+      if (csv) return printFile(flags, `${path}&format=csv`);
+      return administer(flags, {
+        run: async (admin) => (await admin.request('GET', path)).data as Statement,
         show: (statement) => {
           const edge = (date: string, text: string, balance: number) => [date, text, '', '', usd(balance)];
           const rows = [
@@ -79,8 +82,8 @@ export function statementCommand(): Command {
           const title = `${statement.month}, ${statement.time_zone}: ${usd(statement.charged_micro_usdc)} USD for ${statement.charged_calls} charged calls\n`;
           return `${title}\n${table(['DATE', 'MOVEMENT', 'CALLS OR REASON', 'USD', 'BALANCE'], rows, paint, ['USD', 'BALANCE'])}`;
         },
-      }),
-    );
+      });
+    });
 }
 
 const FOCUS_HELP = `

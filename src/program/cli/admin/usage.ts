@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { accountPath, administer, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { accountPath, administer, csvOption, printFile, withAdminOptions, type AdminFlags } from './admin-client.ts';
 import { painter, table, usd } from '../terminal.ts';
 
 interface Call {
@@ -112,45 +112,59 @@ interface Usage {
 }
 
 interface UsageFlags extends AdminFlags {
+  readonly csv?: boolean;
   readonly groupBy?: string;
   readonly from?: string;
   readonly to?: string;
+  readonly timeZone?: string;
 }
 
 /** The columns of the groups, and after them those of the sums. */
-const GROUPS = ['date', 'week', 'month', 'model', 'key_label', 'provider_name', 'primitive', 'tag'];
+const GROUPS = [
+  'date',
+  'week',
+  'month',
+  'account',
+  'model',
+  'key_label',
+  'member',
+  'provider_name',
+  'primitive',
+  'tag',
+];
 const SUMS = { requests: 'CALLS', failed: 'FAILED', prompt_tokens: 'TOKENS IN', completion_tokens: 'TOKENS OUT' };
 
 export function usageCommand(): Command {
   const paint = painter();
   return withAdminOptions(
     new Command('usage')
-      .summary('what an account used and spent, by month, model, key')
+      .summary('what an account or all accounts used and spent, by month, customer, model, key, tag')
       .description(
-        'What an account used and spent, in sums of UTC days. Without dates: today and the 7 days before; by week or month, from the first day of that week or month on.',
+        'What an account used and spent, or all accounts, in sums of days. Without dates: today and the 7 days before; by week or month, from the first day of that week or month on.',
       )
-      .argument('<account>', 'its name or id')
+      .argument('[account]', 'its name or id; all accounts without this')
       .option(
         '--group-by <groups>',
-        'day, week or month; model, key, member, provider, primitive, tag:<name>; with commas',
-        'day',
+        'day, week or month; account, model, key, member, provider, primitive, tag:<name>; with commas. By day without this, and all accounts by account',
       )
       .option('--from <date>', 'the first day, such as 2026-10-01')
-      .option('--to <date>', 'the last day'),
+      .option('--to <date>', 'the last day')
+      .option('--time-zone <name>', 'the zone of days by its IANA name, such as Europe/Berlin; UTC without this')
+      .addOption(csvOption()),
   )
-    .addHelpText('after', '\nExample:\n  tollgate usage acme --group-by month,model --from 2026-01-01 --to 2026-06-30')
-    .action((name: string, { groupBy = 'day', from, to, ...flags }: UsageFlags) =>
-      administer(flags, {
+    .addHelpText('after', USAGE_HELP)
+    .action((name: string | undefined, { groupBy, from, to, timeZone, csv, ...flags }: UsageFlags) => {
+      const query = { group_by: groupBy, start_date: from, end_date: to, time_zone: timeZone };
+      const path = (format?: string) =>
+        `${name === undefined ? '' : accountPath(name)}/usage?${queryOf({ ...query, format })}`;
+      if (csv) return printFile(flags, path('csv'));
+      return administer(flags, {
         async run(admin) {
-          const query = queryOf({ group_by: groupBy, start_date: from, end_date: to });
-          const { data, totals, group_by, date_range, as_of } = (await admin.request(
-            'GET',
-            `${accountPath(name)}/usage?${query}`,
-          )) as object as Usage;
+          const { data, totals, group_by, date_range, as_of } = (await admin.request('GET', path())) as object as Usage;
           return { data, totals, group_by, date_range, as_of };
         },
         show: ({ data, totals, date_range: { start_date, end_date }, as_of }) => {
-          const days = `Days from ${start_date} to ${end_date}, in UTC. ${as_of === null ? 'No call is counted yet.' : `Calls until ${as_of} are counted.`}`;
+          const days = `Days from ${start_date} to ${end_date}, in ${timeZone ?? 'UTC'}. ${as_of === null ? 'No call is counted yet.' : `Calls until ${as_of} are counted.`}`;
           if (data.length === 0) return `No calls. ${days}`;
           const groups = GROUPS.filter((group) => group in data[0]!);
           const cells = (row: Row) => [
@@ -168,9 +182,15 @@ export function usageCommand(): Command {
           ];
           return `${table(headings, rows, paint, [...Object.values(SUMS), 'USD'])}\n${paint('dim', days)}`;
         },
-      }),
-    );
+      });
+    });
 }
+
+const USAGE_HELP = `
+Examples:
+  tollgate usage acme --group-by month,model --from 2026-01-01 --to 2026-06-30
+  tollgate usage --group-by month,account,tag:team --from 2026-10-01 --to 2026-10-31
+  tollgate usage --group-by month,account --from 2026-10-01 --time-zone Europe/Berlin --csv > october.csv`;
 
 const queryOf = (members: Readonly<Record<string, string | null | undefined>>): string =>
   new URLSearchParams(

@@ -13,6 +13,10 @@ ON CONFLICT (account) DO NOTHING RETURNING *
 -- name: findConsumer
 SELECT * FROM consumers WHERE account = $1
 
+-- name: findLabels
+-- $1: a JSON object of arrays, each with the id of one account.
+SELECT account, label FROM consumers WHERE label <> '' AND account IN (SELECT value ->> 0 FROM json_each($1))
+
 -- name: isKnownConsumer
 SELECT account FROM consumers WHERE account = $1
 UNION ALL

@@ -157,6 +157,17 @@ const PATHS = [
     (groups) => `${ACCOUNT}/usage?group_by=${groups}&start_date=FROM`,
   ),
   `${ACCOUNT}/usage?group_by=day&start_date=FROM&time_zone=Europe%2FBerlin`,
+  ...[
+    'account',
+    'month,account',
+    'account,tag:team',
+    'month,tag:team',
+    'day',
+    'week,model',
+    'key',
+    'provider',
+    'primitive',
+  ].map((groups) => `/usage?group_by=${groups}&start_date=FROM`),
   `${ACCOUNT}/calls?limit=25`,
   `${ACCOUNT}/calls?limit=25&failed=true`,
   `${ACCOUNT}/calls?limit=25&failed=false`,
@@ -183,6 +194,7 @@ const PATHS = [
 /** Files, whose first part is to come in time. */
 const FILES = [
   `${ACCOUNT}/usage?group_by=day,model&start_date=FROM&format=csv`,
+  '/usage?group_by=month,account,tag:team&start_date=FROM&format=csv',
   `${ACCOUNT}/statements/MONTH?calls=each&format=csv`,
   `${ACCOUNT}/statements/MONTH/focus`,
   '/focus/MONTH',

@@ -69,6 +69,51 @@ test('the calls of an account can be those that failed, and its spending that of
   expect(failed).toContain('gone/chat');
   expect((await run('calls', 'acme')).match(/gen-\w+/g)).toHaveLength(2);
   expect(await run('usage', 'acme', '--group-by', 'month,tag:team')).toMatch(/search +1 +1 /);
+  expect(await run('usage', '--group-by', 'month,account,tag:team')).toMatch(/tollgate:local:acme +search +1 +1 /);
+  expect(await run('usage', '--time-zone', 'Asia/Kathmandu')).toMatch(
+    /^tollgate:local:acme +1 +1 [^]*, in Asia\/Kathmandu\. /m,
+  );
+});
+
+test('a command prints the file of its route, which is that of the API', async () => {
+  const month = new Date().toISOString().slice(0, 7);
+  const commands: Readonly<Record<string, readonly string[]>> = {
+    '/usage?group_by=account,tag:team': ['usage', '--group-by', 'account,tag:team', '--csv'],
+    '/accounts/tollgate:local:acme/usage?group_by=model': ['usage', 'acme', '--group-by', 'model', '--csv'],
+    [`/accounts/tollgate:local:acme/statements/${month}?calls=each`]: [
+      'statement',
+      'acme',
+      month,
+      '--calls',
+      'each',
+      '--csv',
+    ],
+    [`/accounts/tollgate:local:acme/statements/${month}/focus`]: ['focus', month, '--account', 'acme'],
+    [`/focus/${month}`]: ['focus', month],
+  };
+  for (const [path, args] of Object.entries(commands)) {
+    const file = await fetch(`${spine.origin}/admin/v1${path}${path.includes('?') ? '&format=csv' : ''}`, {
+      headers: { authorization: `Bearer ${spine.adminKey}` },
+    });
+    expect(file.headers.get('content-type')).toContain('text/csv');
+    expect(await run(...args)).toBe(await file.text());
+  }
+  // A route with a new file needs its command, and a line here.
+  const { paths } = (await (await fetch(`${spine.origin}/openapi.json`)).json()) as {
+    readonly paths: Readonly<Record<string, { readonly get?: { readonly responses: Record<string, object> } }>>;
+  };
+  const files = Object.entries(paths)
+    .filter(
+      ([path, { get }]) => path.startsWith('/admin/') && JSON.stringify(get?.responses['200'])?.includes('text/csv'),
+    )
+    .map(([path]) => path.replace('/admin/v1', '').replace('{id}', 'tollgate:local:acme').replace('{month}', month));
+  expect(files.sort()).toEqual(
+    Object.keys(commands)
+      .map((path) => path.replace(/\?.*/, ''))
+      .sort(),
+  );
+  const both = await place.run(['usage', '--csv', '--json']);
+  expect([both.code, both.output]).toEqual([2, expect.stringContaining("'--csv' cannot be used with option '--json'")]);
 });
 
 test('the movements and notes of an account are those of its page', async () => {
