@@ -32,7 +32,7 @@ import {
 
 interface OwnFiguresDeps extends UsageDeps, Pick<FocusDeps, 'publicUrl'> {
   readonly admit: Pipeline['admit'];
-  readonly keys: Pick<KeyStore, 'find' | 'list'>;
+  readonly keys: Pick<KeyStore, 'find' | 'names'>;
 }
 
 /** The routes for an account's own figures. Register it under `/api/v1`. */

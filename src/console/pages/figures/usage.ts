@@ -28,14 +28,13 @@ import type { Database } from '#store';
 import { objectOf, titled } from '../route-schemas.ts';
 import { parseTimeZone, refuseArchivedTime, timeZoneSchema } from './statement.ts';
 import { dateRangeSchema, type DayRangeQuery, dayRangeSchema, parseDayRange } from '../day-range.ts';
-import { keyNames } from '../account/keys.ts';
 import { CSV_TYPE, csvLine, csvUsd, formatSchema, savedAs, type Cell } from '../csv.ts';
 import { asOfSchema, viewAsOf, viewRange } from './public-view.ts';
 
 /* The sums of an account's calls, for its owner and for the operator. */
 
 export interface UsageDeps {
-  readonly keys: Pick<KeyStore, 'list'>;
+  readonly keys: Pick<KeyStore, 'names'>;
   readonly database: Pick<Database, 'query' | 'snapshot'>;
   readonly catalog: Pick<Catalog, 'offers'>;
   readonly now: () => number;
@@ -176,7 +175,7 @@ export async function namesOf(
 ): Promise<UsageNames> {
   const offers = groups.includes('provider') ? catalog.offers() : [];
   return {
-    keys: groups.includes('key') ? await keyNames(keys, account) : new Map(),
+    keys: groups.includes('key') ? await keys.names(account) : new Map(),
     providers: new Map(offers.map(({ provider }) => [provider.id, provider.name])),
   };
 }
