@@ -725,6 +725,25 @@ CREATE INDEX kept_responses_of_account ON kept_responses (account, expires_at, b
 
 CREATE INDEX kept_responses_run ON kept_responses (account, run_until) WHERE run IS NOT NULL;
 
+CREATE TABLE key_names (
+  hash TEXT PRIMARY KEY,
+  account TEXT NOT NULL,
+  label TEXT NOT NULL,
+  created_at BIGINT NOT NULL
+);
+
+CREATE INDEX key_names_account ON key_names (account, created_at);
+
+CREATE TABLE key_secrets (
+  -- SHA-256 of the secret in hex. The first secret of a key keeps its row, so that it stays refused.
+  secret TEXT PRIMARY KEY,
+  key_hash TEXT NOT NULL,
+  -- Epoch milliseconds from which it is refused. NULL: it is the present one.
+  ends_at BIGINT
+);
+
+CREATE INDEX key_secrets_key ON key_secrets (key_hash);
+
 CREATE TABLE known_counts (
   since BIGINT NOT NULL,
   wallet BIGINT NOT NULL,

@@ -308,6 +308,19 @@ test('it can be cancelled, and costs nothing then', async () => {
   expect(await (await retrieve(id)).json()).toMatchObject({ status: 'failed', error: { code: 'cancelled' } });
 });
 
+test('of two that cancel it at once, both hear that it is cancelled', async () => {
+  const before = await spine.balance();
+  provider.begin(() => ({ status: 'in_progress' }));
+  const { id } = await queued(ask());
+  const answers = await Promise.all([1, 2, 3].map(() => spine.post('/video/cancel', { task_id: id })));
+  for (const answer of answers)
+    expect([answer.status, await answer.json()]).toMatchObject([
+      200,
+      { status: 'failed', error: { code: 'cancelled' } },
+    ]);
+  expect(await spine.balance()).toEqual(before);
+});
+
 test('another account does not see it', async () => {
   const { id } = await queued(ask());
   const other = await spine.tenant('other-of-video', '1');

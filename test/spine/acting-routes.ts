@@ -12,6 +12,7 @@ export const ACTING = {
   '/statements/:month/focus': 'GET',
   '/keys': 'GET POST',
   '/keys/:hash': 'GET PATCH DELETE',
+  '/keys/:hash/rotate': 'POST',
   '/members': 'GET POST',
   '/members/:member': 'PATCH DELETE',
   '/limits': 'GET PATCH',

@@ -138,6 +138,7 @@ const PLACES: readonly {
   { places: /^POST \/api\/v1\/approvals\/:id path id$/, kind: 'approval', body: { decision: 'refuse' } },
   { places: /^(GET|DELETE) \/api\/v1\/keys\/:hash path hash$/, kind: 'key' },
   { places: /^PATCH \/api\/v1\/keys\/:hash path hash$/, kind: 'key', body: { name: 'stolen' } },
+  { places: /^POST \/api\/v1\/keys\/:hash\/rotate path hash$/, kind: 'key', body: {} },
   { places: /^GET \/api\/v1\/generations query key$/, kind: 'key' },
   { places: /^GET \/api\/v1\/analytics\/own query key$/, kind: 'key', later: true },
   { places: /^GET \/api\/v1\/activity query api_key_hash$/, kind: 'key', later: true },

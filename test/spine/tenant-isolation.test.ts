@@ -160,6 +160,7 @@ describe("another tenant's ids are unknown ids", () => {
             route,
             path: fill(route.path, { hash: ids.hash, id: ids.generation }),
             ...(route.method === 'PATCH' ? { body: { name: 'stolen' } } : {}),
+            ...(route.path.endsWith('/rotate') ? { body: {} } : {}),
             ...(route.path.endsWith('/approvals/:id') ? { body: { decision: 'refuse' } } : {}),
           });
         if (route.path.endsWith('/generation')) requests.push({ route, path: `${route.path}?id=${ids.generation}` });

@@ -111,8 +111,8 @@ export async function claimContext(
 }
 
 /**
- * Claims a context that the agent made for a message without a task, so that no other user enters it. If it belongs to
- * another one, it stays theirs.
+ * Claims a context that the agent made, so that no other user enters it, also when its tasks are removed. If it belongs
+ * to another one, it stays theirs. A claim lives for a year after its last use.
  */
 export async function claimAnswered(
   tasks: Pick<Tasks, 'claim'>,

@@ -132,14 +132,11 @@ export class AgentStream {
         ? reply.text
         : JSON.stringify(translateResult(operation, link.version, ask.version, exactValue(reply.text, reply.value)));
     const result = { text, large: reply.large, event, error: null, cut: null };
+    // The agent has begun its work, so a database that is away does not take its answer.
+    if (this.task === null && event.contextId !== ask.contextId)
+      await claimAnswered(deps.tasks, this.#message.call.caller, offer.service, event.contextId).catch(deps.onError);
     // A message is the answer only if no task has begun. In the stream of a task, the end of the task is the answer.
-    if (event.kind === 'message' && this.task === null) {
-      const { contextId } = event;
-      // The agent has done its work, so a database that is away does not take its answer.
-      if (contextId !== ask.contextId)
-        await claimAnswered(deps.tasks, this.#message.call.caller, offer.service, contextId).catch(deps.onError);
-      return toEnd(offer, result, this.#message.sofar(true));
-    }
+    if (event.kind === 'message' && this.task === null) return toEnd(offer, result, this.#message.sofar(true));
     const first = this.task === null;
     const task = (this.task ??= await this.#begin(event));
     if (!isOfTask(event, task.key.taskId)) throw broken('the agent sent an event of another task', status);

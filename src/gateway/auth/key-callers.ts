@@ -9,9 +9,11 @@ import { hasRestriction, type KeyStore, type KeyWithLimits } from './key-store.t
 /** The longest time that this gateway may still accept a key which another gateway revoked. */
 const CACHE_TTL_MS = 1_000;
 const CACHED_KEYS_MAX = 20_000;
+/** Before the hash of a key. A text is known by its own hash alone, because it may be refused where its key is not. */
+const BY_ID = 'key ';
 
 export interface KeyCallersOptions {
-  readonly keys: Pick<KeyStore, 'findWithLimits' | 'onChange'>;
+  readonly keys: Pick<KeyStore, 'findWithLimits' | 'findBySecret' | 'onChange'>;
   readonly limits: Pick<LimitsStore, 'onChange'>;
   readonly attempts: Attempts;
   /** False in production, where development keys are refused like unknown keys. */
@@ -40,6 +42,8 @@ export interface KeyCallers {
 /** The cached result for one key: its caller, or null for an invalid key. */
 interface CachedCaller {
   readonly caller: Caller | null;
+  /** The hash of the key, also if it is disabled; null for an unknown one. */
+  readonly key: string | null;
   /** Epoch milliseconds from which the result is valid. */
   readonly from: number;
   /** Epoch milliseconds until which it is valid, exclusive. */
@@ -63,12 +67,13 @@ export function createKeyCallers({
   /** Hashes of recent valid keys by their texts. Hashing costs more than all other work for a known key. */
   const hashes = new Map<string, string>();
   const stopKeys = keys.onChange((hash) => {
-    known.delete(hash);
-    lookups.delete(hash);
+    // A key that got another text is known by each, and by its hash.
+    for (const [name, { key }] of known) if (key === hash) known.delete(name);
+    // It is not known yet which of them find this key.
+    lookups.clear();
   });
   const stopLimits = limits.onChange((account) => {
     for (const [hash, { caller }] of known) if (caller?.account === account) known.delete(hash);
-    // All running lookups are discarded, because it is not known yet which of them concern this account.
     lookups.clear();
   });
 
@@ -76,44 +81,47 @@ export function createKeyCallers({
    * Looks a key up. Caches the result if `counts` says that no change or newer lookup has replaced this lookup. Rejects
    * for an invalid key.
    */
-  const read = async (hash: string, startedAt: number, counts: () => boolean): Promise<Caller> => {
-    const caller = knownOf(await keys.findWithLimits(hash, startedAt), startedAt, acceptDevelopmentKeys);
+  const read = async (name: string, startedAt: number, counts: () => boolean): Promise<Caller> => {
+    const record = await (name.startsWith(BY_ID)
+      ? keys.findWithLimits(name.slice(BY_ID.length), startedAt)
+      : keys.findBySecret(name, startedAt));
+    const caller = knownOf(record, startedAt, acceptDevelopmentKeys);
     if (counts()) {
-      lookups.delete(hash);
-      known.delete(hash);
+      lookups.delete(name);
+      known.delete(name);
       dropOldest(known, CACHED_KEYS_MAX - 1);
-      known.set(hash, caller);
+      known.set(name, caller);
     }
     if (caller.caller === null) throw invalidKey();
     return caller.caller;
   };
 
-  const authenticate = async (hash: string, address: string | null): Promise<Caller> => {
+  const authenticate = async (name: string, address: string | null): Promise<Caller> => {
     const startedAt = now();
-    const running = lookups.get(hash);
+    const running = lookups.get(name);
     // A lookup that is older than the TTL is not shared: it may have read the key before a revocation that must be in
     // effect by now.
     if (running && startedAt - running.startedAt < CACHE_TTL_MS) return running.result;
-    const counts = () => lookups.get(hash) === lookup;
-    const reading = () => read(hash, startedAt, counts);
+    const counts = () => lookups.get(name) === lookup;
+    const reading = () => read(name, startedAt, counts);
     // A key that was valid before does not wait because of other clients that fail from the same address.
-    const isTrusted = address === null || Boolean(known.get(hash)?.caller);
+    const isTrusted = address === null || Boolean(known.get(name)?.caller);
     const lookup: Lookup = {
       startedAt,
       result: isTrusted ? reading() : attempts.check(address, reading),
     };
-    lookups.set(hash, lookup);
+    lookups.set(name, lookup);
     try {
       return await lookup.result;
     } finally {
-      if (counts()) lookups.delete(hash);
+      if (counts()) lookups.delete(name);
     }
   };
 
   /** null if the key must be looked up. Throws for a key that is known to be invalid. */
-  const cachedCaller = (hash: string): Caller | null => {
+  const cachedCaller = (name: string): Caller | null => {
     const at = now();
-    const cached = known.get(hash);
+    const cached = known.get(name);
     if (!cached || at < cached.from || at >= cached.until) return null;
     if (cached.caller === null) throw invalidKey();
     return cached.caller;
@@ -135,7 +143,7 @@ export function createKeyCallers({
       }
       return caller;
     },
-    callerOfHash: (hash) => cachedCaller(hash) ?? authenticate(hash, null),
+    callerOfHash: (hash) => cachedCaller(BY_ID + hash) ?? authenticate(BY_ID + hash, null),
     close() {
       stopKeys();
       stopLimits();
@@ -148,16 +156,18 @@ export function createKeyCallers({
 
 /**
  * The caller of a record, as of the start of its lookup. The result is valid until the earliest of the TTL, the key's
- * expiry and the end of a budget's period.
+ * expiry, that of its text and the end of a budget's period.
  */
 function knownOf(record: KeyWithLimits | null, at: number, acceptDevelopmentKeys: boolean): CachedCaller {
   let until = at + CACHE_TTL_MS;
+  const key = record?.hash ?? null;
   if (record === null || record.disabled || (record.development && !acceptDevelopmentKeys))
-    return { caller: null, from: at, until };
+    return { caller: null, key, from: at, until };
   if (record.expiresAt !== null) {
-    if (record.expiresAt <= at) return { caller: null, from: at, until };
+    if (record.expiresAt <= at) return { caller: null, key, from: at, until };
     until = Math.min(until, record.expiresAt);
   }
+  if (record.secretEndsAt !== null) until = Math.min(until, record.secretEndsAt);
   const limits = callerLimits(record.account, record, record.ofAccount, at);
   until = Math.min(until, limits.until);
   const caller: Caller = {
@@ -176,7 +186,7 @@ function knownOf(record: KeyWithLimits | null, at: number, acceptDevelopmentKeys
     ...(limits.tags === null ? {} : { tags: limits.tags }),
     ...limits.parts,
   };
-  return { caller, from: at, until };
+  return { caller, key, from: at, until };
 }
 
 export const invalidKey = (): GatewayError => unauthorized('Invalid API key');

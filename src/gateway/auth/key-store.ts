@@ -22,7 +22,7 @@ export type LimitSetter = 'operator' | 'account';
 
 /** A stored API key. Times are epoch milliseconds. The key's text is not stored and cannot be recovered. */
 export interface KeyRecord extends SpendLimit, MinuteRates, CallRules {
-  /** SHA-256 of the key's text in hex: the key's public identifier. */
+  /** SHA-256 of the key's first text in hex: the key's public identifier, which stays when it gets another text. */
   readonly hash: string;
   readonly account: string;
   readonly label: string;
@@ -47,6 +47,8 @@ export interface KeyRecord extends SpendLimit, MinuteRates, CallRules {
 }
 
 export interface KeyWithLimits extends KeyRecord {
+  /** When the text that it was found by is refused. null: it is not replaced, or the key was not found by a text. */
+  readonly secretEndsAt: number | null;
   readonly ofAccount: readonly LimitsOf[];
 }
 
@@ -82,6 +84,9 @@ export type NewKeyFields = {
 export const PLAYGROUND = 'the playground of this gateway';
 
 export const KEYS_PER_ACCOUNT_MAX = 1_000;
+const NAMES_MAX = 5_000;
+/** How long the text before may work beside a new one. */
+export const GRACE_S_MAX = 7 * 24 * 60 * 60;
 
 export interface KeyStore {
   /**
@@ -98,12 +103,25 @@ export interface KeyStore {
    * whose carried sums are added to the limits.
    */
   findWithLimits(hash: string, at?: number): Promise<KeyWithLimits | null>;
+  /** The same by the SHA-256 of a text of the key. null for a text that was replaced. */
+  findBySecret(secret: string, at?: number): Promise<KeyWithLimits | null>;
+  /** The names of keys of the account by their hashes, also of deleted keys: NAMES_MAX, the newest. */
+  names(account: string): Promise<ReadonlyMap<string, string>>;
   /** Oldest first. */
   list(account: string, page: { readonly offset: number; readonly limit: number }): Promise<readonly KeyRecord[]>;
-  /** The labels of keys, by their hashes. Without those of deleted ones. */
+  /** The names of keys of any account by their hashes, also of deleted ones. */
   labels(hashes: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** null if the account has no such key. `setter`: who makes the change. Default: `account`. */
   update(account: string, hash: string, changes: KeyChanges, setter?: LimitSetter): Promise<KeyRecord | null>;
+  /**
+   * Gives a key another text. The one before it is good for `graceMs` more. Ends the sessions that the key began. null
+   * if the account has no such key, or if it is one of a program, which has no text.
+   */
+  rotate(
+    account: string,
+    hash: string,
+    graceMs: number,
+  ): Promise<{ readonly text: string; readonly record: KeyRecord } | null>;
   /** False if the account has no such key. */
   delete(account: string, hash: string): Promise<boolean>;
   /**
@@ -131,6 +149,13 @@ const SQL = loadStatements(import.meta.url, './sql/keys.sql', [
   'deleteKey',
   'deleteKeysOfPerson',
   'findKeyOfClient',
+  'keepName',
+  'listNames',
+  'keepFirstSecret',
+  'endSecrets',
+  'dropOldSecrets',
+  'endSessionsOfSecrets',
+  'addSecret',
 ]);
 
 /** Keys of an account are made, and those of a person deleted, one after the other. */
@@ -170,6 +195,25 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
     if (after.limit !== null && !hadIt) await sums.prepare({ ...carryingKey(row), limitReset: after.limitReset });
   };
 
+  const withLimits = async (id: string, at: number, isSecret: boolean): Promise<KeyWithLimits | null> => {
+    const rows = await database.query(SQL.findKeyWithLimits, [id, isSecret ? 1 : 0, at]);
+    if (rows.length === 0) return null;
+    const account = rows[0]!['account'] as string;
+    const ofAccount = rows
+      .filter((row) => row['subject'] !== null)
+      .map((row) => ({
+        ...row,
+        requests_per_minute: row['account_requests']!,
+        tokens_per_minute: row['account_tokens']!,
+        allowed_services: row['account_services']!,
+        ask_above: row['account_ask_above']!,
+        tags: row['account_tags']!,
+      }))
+      .map((row) => carryingLimitsOf(account, row, sums, at));
+    const secretEndsAt = numberOf(rows[0]!['secret_ends_at']!);
+    return { ...(await carrying(rows[0]!, at)), secretEndsAt, ofAccount: await Promise.all(ofAccount) };
+  };
+
   return {
     async create({ account, label, kind, expiresAt = null, limit = null, limitReset = null, ...others }) {
       const { text, hash } = createKey(kind);
@@ -200,7 +244,9 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
       // This update and a removal of the member wait for each other, so that no key outlives its member.
       const touch = { statement: SQL.touchMember, params: [account, others.member ?? ''] };
       const [row] = await inTurn(database, turnOf(account), others.member ? [touch, insert] : [insert]);
-      return row ? { text, record: recordOf(row) } : null;
+      if (!row) return null;
+      await database.query(SQL.keepName, [hash, account]);
+      return { text, record: recordOf(row) };
     },
 
     async find(hash) {
@@ -214,22 +260,12 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
       return row ? carrying(row) : null;
     },
 
-    async findWithLimits(hash, at = now()) {
-      const rows = await database.query(SQL.findKeyWithLimits, [hash]);
-      if (rows.length === 0) return null;
-      const account = rows[0]!['account'] as string;
-      const ofAccount = rows
-        .filter((row) => row['subject'] !== null)
-        .map((row) => ({
-          ...row,
-          requests_per_minute: row['account_requests']!,
-          tokens_per_minute: row['account_tokens']!,
-          allowed_services: row['account_services']!,
-          ask_above: row['account_ask_above']!,
-          tags: row['account_tags']!,
-        }))
-        .map((row) => carryingLimitsOf(account, row, sums, at));
-      return { ...(await carrying(rows[0]!, at)), ofAccount: await Promise.all(ofAccount) };
+    findWithLimits: (hash, at = now()) => withLimits(hash, at, false),
+    findBySecret: (secret, at = now()) => withLimits(secret, at, true),
+
+    async names(account) {
+      const rows = await database.query(SQL.listNames, [account, NAMES_MAX]);
+      return new Map(rows.map(({ hash, label }) => [hash as string, label as string]));
     },
 
     async list(account, { offset, limit }) {
@@ -260,8 +296,27 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         ...set(changes.tags === undefined ? undefined : tagsToText(changes.tags), null),
       ];
       await prepare(account, hash, changes);
-      const [row] = await changing(hash, database.query(SQL.updateKey, [hash, account, ...params]));
+      const update = { statement: SQL.updateKey, params: [hash, account, ...params] };
+      const keepName = { statement: SQL.keepName, params: [hash, account] };
+      const [updated] = await changing(hash, database.batch([update, keepName]));
+      const [row] = updated!;
       return row ? carrying(row) : null;
+    },
+
+    async rotate(account, hash, graceMs) {
+      const [row] = await database.query(SQL.findKey, [hash]);
+      if (!row || row['account'] !== account || row['client'] !== null) return null;
+      const { text, hash: secret } = createKey(row['development'] === 1n ? 'development' : 'live');
+      const at = now();
+      const steps = [
+        { statement: SQL.keepFirstSecret, params: [hash] },
+        { statement: SQL.endSecrets, params: [hash, at + graceMs, at] },
+        { statement: SQL.dropOldSecrets, params: [hash, at] },
+        { statement: SQL.endSessionsOfSecrets, params: [hash] },
+        { statement: SQL.addSecret, params: [hash, secret] },
+      ];
+      const added = await changing(hash, inTurn(database, `secrets of ${hash}`, steps));
+      return added.length > 0 ? { text, record: await carrying(row) } : null;
     },
 
     async delete(account, hash) {

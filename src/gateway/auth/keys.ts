@@ -18,6 +18,7 @@ export {
   type LimitSetter,
   type NewKeyFields,
   createKeyStore,
+  GRACE_S_MAX,
   KEYS_PER_ACCOUNT_MAX,
 } from './key-store.ts';
 export type { Nonces } from './siwx/nonces.ts';

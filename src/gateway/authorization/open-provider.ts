@@ -116,8 +116,8 @@ function rules(deps: ProviderDeps, library: typeof import('oidc-provider')): Con
   const isTarget = (resource: string) => resources.isAudience(resource);
   // The library looks at it only after it has used the code or token up, and then the right repeat would end the grant.
   const checkResource = ({ resource: granted }: AdapterPayload) => {
-    const named = library.Provider.ctx?.oidc.params?.['resource'] || granted;
-    const resource = Array.isArray(named) ? deps.issuer : named;
+    const target = library.Provider.ctx?.oidc.params?.['resource'] || granted;
+    const resource = Array.isArray(target) ? deps.issuer : target;
     if (resource !== undefined && !([granted].flat().includes(String(resource)) && isTarget(String(resource))))
       throw new library.errors.InvalidTarget();
   };

@@ -137,10 +137,10 @@ const neededOf = ({ primitive }: Locking, needed: MicroUsd): string =>
 const MOST_OF_A_MODEL = ', the most that this call may cost: a lower max_tokens, or a cheaper model, needs less';
 
 interface LowBalance {
-  /** What needs the money, with its amount. */
+  /** The need of money, with its amount. */
   readonly needed: string;
   readonly available: MicroUsd;
-  /** What needs less money, as a sentence. */
+  /** A sentence with a remedy that needs less money. */
   readonly less: string;
   /** Whether the account can be paid in over a chain. */
   readonly open: boolean;
@@ -149,13 +149,13 @@ interface LowBalance {
 /** The error of a balance that is too low. Its beginning stays, because clients match it. */
 function lowBalance({ key }: Pick<Caller, 'key'>, { needed, available, less, open }: LowBalance): GatewayError {
   // A restricted key does not see what the account has.
-  const left = key?.restricted ? '' : `${formatUsd(available)} USDC are available. `;
+  const rest = key?.restricted ? '' : `${formatUsd(available)} USDC are available. `;
   const remedy = open
     ? 'Add money on the page /dashboard/balance, or ask the operator to credit the account'
     : 'Ask the operator of this gateway to credit the account';
   return new GatewayError(
     'insufficient_balance',
-    `Insufficient balance for ${needed}. ${left}${remedy}, then send the request again. ${less}`,
+    `Insufficient balance for ${needed}. ${rest}${remedy}, then send the request again. ${less}`,
   );
 }
 

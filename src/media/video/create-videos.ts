@@ -164,7 +164,15 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
       const seen = await refresh(task);
       if (!seen.live) return seen;
       await refuseFinished(blobs, seen);
-      await cancelJobs(pipeline, seen, notesOf(seen).jobs, closing.signal);
+      try {
+        await cancelJobs(pipeline, seen, notesOf(seen).jobs, closing.signal);
+      } catch (error) {
+        // A provider may refuse because another request has just cancelled the job, which that one is about to store.
+        await nextNews(seen, closing.signal);
+        const ended = await again(seen);
+        if (ended.live) throw error;
+        return ended;
+      }
       await tasks.saw(seen, { state: 'failed', end: 'free', snapshot: resultToText(CANCELLED) });
       await blobs.giveRoomBack(seen.taskId);
       const ended = await again(seen);

@@ -37,6 +37,20 @@ test('nobody speaks in a context that another account began, by whatever door', 
   expect((await chat(service, spine.key, { tollgate: { context_id: contextId } })).status).toBe(200);
 });
 
+test('nor when its tasks were removed, as they are some time after their end', async () => {
+  const { spine, stranger } = calls.world;
+  const { url, asked } = await serveKeeping();
+  const { contextId } = await calls.talk(url).task('mine');
+  await spine.app.database.query(
+    { name: 'test/remove-tasks', text: 'DELETE FROM tasks WHERE context_id = $1 RETURNING task_id' },
+    [contextId!],
+  );
+  const theirs = await calls.talk(url, RPC, stranger.key).sent('theirs', { message: { contextId } });
+  expect(refusalOf(theirs)?.message).toMatch(/context does not exist/);
+  expect(asked).toHaveLength(1);
+  expect((await calls.talk(url).task('again', { message: { contextId } })).contextId).toBe(contextId);
+});
+
 test('nor in a context of answers without a task', async () => {
   const { stranger } = calls.world;
   const contextId = crypto.randomUUID();

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { escrowOf, treasuryOf } from '#billing';
@@ -215,7 +216,7 @@ test('a Solana wallet signs in, and out again', async () => {
 
 test('with the keyboard alone: sign in with a key, make another, which needs the first one again', async () => {
   const { key } = await production.tenant('typist', '1');
-  const visitor = await browser.visit({ origin: production.origin });
+  const visitor = await browser.visit({ origin: production.origin, expected: /status of 401/ });
   const { page } = visitor;
   const { keyboard } = page;
   /** Goes on with Tab until the control of this name has the focus. */
@@ -300,6 +301,45 @@ test('what somebody who is limited may not do is not offered', async () => {
   expect(await page.getByRole('button', { name: 'New key' }).count()).toBe(0);
   await page.getByRole('link', { name: 'Provider', exact: true }).click();
   await page.getByText('A limited key does not see this').waitFor();
+  expect(visitor.problems).toEqual([]);
+  await visitor.close();
+});
+
+test('a key is rotated on its page, also the one that the browser signed in with', async () => {
+  const { key } = await production.tenant('rotator', '1');
+  const visitor = await browser.visit({ origin: production.origin });
+  const { page } = visitor;
+  const hash = createHash('sha256').update(key).digest('hex');
+  const statusOf = async (text: string) =>
+    (await fetch(`${production.url}/key`, { headers: { authorization: `Bearer ${text}` } })).status;
+  await page.goto('/sign-in?next=/dashboard/keys');
+  await page.getByLabel('API key', { exact: true }).fill(key);
+  await page.keyboard.press('Enter');
+  const rotate = async (proof: string, button: string): Promise<string> => {
+    await page.getByRole('button', { name: /^Change / }).click();
+    await page.getByRole('button', { name: 'Rotate' }).click();
+    expect(await visitor.axe()).toEqual([]);
+    await page.getByRole('button', { name: button }).click();
+    await page.getByText('Enter the API key that you signed in with.').waitFor();
+    await page.getByLabel('API key', { exact: true }).fill(proof);
+    await page.keyboard.press('Enter');
+    const text = await page.getByRole('region', { name: 'The key', exact: true }).textContent();
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+    return /svc-sk-v2-\w+/.exec(text!)![0];
+  };
+  const second = await rotate(key, 'Old text works a day more');
+  expect([await statusOf(key), await statusOf(second)]).toEqual([200, 200]);
+  // The hash of this proof is not that of the key.
+  const third = await rotate(second, 'Refuse the old text now');
+  expect([await statusOf(key), await statusOf(second), await statusOf(third)]).toEqual([401, 401, 200]);
+  // The browser is signed in by the new text, and the key is the same one.
+  await page.reload();
+  await page
+    .getByRole('table', { name: 'Keys' })
+    .getByRole('button', { name: /^Change / })
+    .waitFor();
+  const inUse = await fetch(`${production.url}/key`, { headers: { authorization: `Bearer ${third}` } });
+  expect(await inUse.json()).toMatchObject({ data: { hash } });
   expect(visitor.problems).toEqual([]);
   await visitor.close();
 });

@@ -23,7 +23,7 @@ async function world({
   const gateway = () => {
     const keys = createKeyStore(database, { now });
     let finds = 0;
-    const counted: KeyStore = { ...keys, findWithLimits: (hash) => ((finds += 1), keys.findWithLimits(hash)) };
+    const counted: KeyStore = { ...keys, findBySecret: (secret) => ((finds += 1), keys.findBySecret(secret)) };
     return { keys, finds: () => finds, ...createKeyAuthenticator({ keys: counted, acceptDevelopmentKeys, now }) };
   };
   const first = gateway();
@@ -181,6 +181,7 @@ describe('authentication while the database is slow or away', () => {
     allowedServices: null,
     askAbove: null,
     tags: null,
+    secretEndsAt: null,
     ofAccount: [],
   };
 
@@ -190,7 +191,8 @@ describe('authentication while the database is slow or away', () => {
     const clock = { now: START };
     const { authenticate } = createKeyAuthenticator({
       keys: {
-        findWithLimits: () => new Promise((resolve) => answers.push(resolve)),
+        findWithLimits: async () => null,
+        findBySecret: () => new Promise((resolve) => answers.push(resolve)),
         onChange: (listener) => (listeners.push(listener), () => {}),
       },
       acceptDevelopmentKeys: true,
@@ -223,7 +225,8 @@ describe('authentication while the database is slow or away', () => {
     let down = true;
     const { authenticate } = createKeyAuthenticator({
       keys: {
-        findWithLimits: async (hash) => {
+        findWithLimits: async () => null,
+        findBySecret: async (hash) => {
           if (down) throw new DatabaseError('gone', { code: 'connection', unavailable: true });
           return { ...record, hash };
         },
@@ -240,7 +243,7 @@ describe('authentication while the database is slow or away', () => {
 
   it('survives any header, and lets none of it in', async () => {
     const { authenticate } = createKeyAuthenticator({
-      keys: { findWithLimits: async () => null, onChange: () => () => {} },
+      keys: { findWithLimits: async () => null, findBySecret: async () => null, onChange: () => () => {} },
       acceptDevelopmentKeys: true,
       now: () => START,
     });

@@ -79,6 +79,7 @@ export async function startVideoProvider({
     if (!job) return json(response, 404, { error: { message: `no job ${id}` } });
     if (method === 'DELETE') {
       if (!provider.cancels) return json(response, 405, { error: { message: 'no' } });
+      if (job.cancelled) return json(response, 409, { error: { message: 'it is cancelled already' } });
       job.cancelled = true;
       return json(response, 200, { id, deleted: true });
     }

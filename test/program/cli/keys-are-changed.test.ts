@@ -124,3 +124,18 @@ it('a wrong change changes nothing, and the error is that of the admin API or na
   );
   expect((await keys()).at(-1)).toEqual(before);
 });
+
+it('a key is rotated: another text, which is shown once, and all else stays', async () => {
+  const hash = await newest('--name', 'leaked', '--limit', '3', '--tag', 'team=search');
+  const before = (await keys()).at(-1);
+  for (const grace of ['8d', '-1', 'soon', '1w']) {
+    const refused = await place.run(['key', 'rotate', 'acme', hash, `--grace=${grace}`]);
+    expect([refused.code, refused.output]).toEqual([1, expect.stringContaining('--grace is a time such as')]);
+  }
+  expect((await place.run(['key', 'rotate', 'acme', ''])).output).toContain('<hash> is empty');
+  for (const args of [[], ['--grace', '7d']]) {
+    const { code, stdout } = await place.run(['key', 'rotate', 'acme', hash.slice(0, 10), ...args]);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^svc-sk-v2-\w+\n\nKeep it now/)]);
+    expect((await keys()).at(-1)).toEqual(before);
+  }
+});

@@ -1,4 +1,6 @@
 import { createContext, useCallback, useContext, useRef, useState, type SyntheticEvent, type ReactNode } from 'react';
+import { ApiError, explain } from '../api/api-error.ts';
+import { api, call } from '../api/client.ts';
 import type { Session } from '../api/session.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
@@ -115,8 +117,12 @@ function ByKey({ session, onProof }: WayProps): ReactNode {
   const submit = async (event: SyntheticEvent) => {
     event.preventDefault();
     const text = key.trim();
-    if (session.key !== null && (await isAnother(text, session.key)))
-      return setError('This is not the key that you signed in with.');
+    try {
+      if (session.key !== null && (await isAnother(text, session.key)))
+        return setError('This is not the key that you signed in with.');
+    } catch (failure) {
+      return setError(explain(failure).sentence);
+    }
     onProof({ authorization: `Bearer ${text}` });
   };
   return (
@@ -147,13 +153,20 @@ function ByKey({ session, onProof }: WayProps): ReactNode {
 }
 
 /**
- * Whether a key has another hash than `hash`. Browsers can hash only over https and on localhost. Without that the
- * answer is false, and the gateway checks the key.
+ * Whether a text is of no key that may act for the session's. Browsers can hash only over https and on localhost, and a
+ * key that was rotated has another hash than its text: then the gateway is asked.
  */
-async function isAnother(key: string, hash: string): Promise<boolean> {
+async function isAnother(text: string, hash: string): Promise<boolean> {
   // The type claims that it always exists.
   const subtle = crypto.subtle as SubtleCrypto | undefined;
-  if (subtle === undefined) return false;
-  const digest = await subtle.digest('SHA-256', new TextEncoder().encode(key));
-  return new Uint8Array(digest).toHex() !== hash;
+  const digest = await subtle?.digest('SHA-256', new TextEncoder().encode(text));
+  if (digest !== undefined && new Uint8Array(digest).toHex() === hash) return false;
+  try {
+    const headers = { authorization: `Bearer ${text}` };
+    await call(api.GET('/api/v1/keys/{hash}', { params: { path: { hash } }, headers }));
+    return false;
+  } catch (error) {
+    if (error instanceof ApiError && (error.status === 401 || error.status === 404)) return true;
+    throw error;
+  }
 }

@@ -8,7 +8,6 @@ import { STATES, type CallView } from './generation-view.ts';
 import { documentedInstant } from '../day-range.ts';
 import { parseDay, parseTime } from './body-fields.ts';
 import { csvLine, csvUsd } from '../csv.ts';
-import { keyNames } from './keys.ts';
 
 export interface GenerationsQuery {
   readonly cursor?: string;
@@ -244,14 +243,14 @@ const lineOf = (call: ListedCall, names: ReadonlyMap<string, string>): string =>
  * client downloads. Throws GatewayError `invalid_request` before the first byte.
  */
 export async function generationsCsv(
-  deps: GenerationsDeps & { readonly keys: Pick<KeyStore, 'list'> },
+  deps: GenerationsDeps & { readonly keys: Pick<KeyStore, 'names'> },
   view: (record: LockRecord) => CallView,
   account: string,
   query: GenerationsQuery,
 ): Promise<AsyncGenerator<string>> {
   const pageAt = (cursor?: string) =>
     findGenerations(deps, view, account, { ...query, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
-  const [first, names] = await Promise.all([pageAt(), keyNames(deps.keys, account)]);
+  const [first, names] = await Promise.all([pageAt(), deps.keys.names(account)]);
   return linesFrom(first, names, pageAt);
 }
 

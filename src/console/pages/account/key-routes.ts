@@ -26,6 +26,9 @@ import {
   keyChangesSchema,
   keySchema,
   newKeyBodySchema,
+  type RotationBody,
+  rotateKey,
+  rotationSchema,
   parseKeyBody,
   viewKey,
   type KeyBody,
@@ -53,6 +56,7 @@ export function addKeysRoutes(app: FastifyInstance, deps: OwnKeysDeps, admission
   showOwnKey(app, deps, admissionOf);
   createOwnKey(app, deps, admissionOf);
   changeOwnKey(app, deps, admissionOf);
+  rotateOwnKey(app, deps, admissionOf);
   deleteOwnKey(app, deps, admissionOf);
   showKeyInUse(app, deps, admissionOf);
 }
@@ -143,6 +147,31 @@ function changeOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
       if (mayLoosen(changes) || (changes.disabled === true && isOnlySession(caller, hash)))
         await requireFreshSignature(caller, deps.nonces);
       return changeKey(deps, caller.account, hash, changes, 'account');
+    },
+  );
+}
+
+function rotateOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: AdmissionOf): void {
+  const schema = {
+    summary: 'Rotate a key',
+    description:
+      'Gives the key another text; its hash, name, limits, what it has spent and its figures stay. The text before is refused at once, within a second on every other gateway, or after `grace_seconds`; one from an earlier rotation is refused at once. Sessions of browsers that the key began end within 5 seconds. A wallet signs in for this with a nonce of `/auth/nonce`.',
+    tags,
+    params,
+    body: rotationSchema,
+    response: { 201: newKeySchema },
+  };
+  app.post<{ Params: HashParams; Body: RotationBody }>(
+    '/keys/:hash/rotate',
+    { config: { actsAs: 'member' }, schema },
+    async (request, reply) => {
+      const { caller } = admissionOf(request);
+      await requireFullRights(deps.keys, caller, OF_KEYS);
+      const { hash } = request.params;
+      await refuseOthersKey(caller, hash, deps.keys);
+      await deps.countNewKey(caller);
+      await requireFreshSignature(caller, deps.nonces);
+      return reply.code(201).send(await rotateKey(deps, caller.account, hash, request.body));
     },
   );
 }
@@ -252,6 +281,7 @@ export function addAdminKeyRoutes(app: FastifyInstance, deps: AdminKeysDeps): vo
   createAccountKey(app, deps);
   listAccountKeys(app, deps);
   changeAccountKey(app, deps);
+  rotateAccountKey(app, deps);
   deleteAccountKey(app, deps);
 }
 
@@ -338,6 +368,26 @@ function changeAccountKey(app: FastifyInstance, deps: AdminKeysDeps): void {
       const { account } = await findAccount(params.id, deps);
       if (account !== DEVELOPMENT_ACCOUNT) await refuseRate(deps, account, body ?? {});
       return changeKey(deps, account, params.hash, parseKeyBody(body ?? {}, deps.now()), 'operator');
+    },
+  );
+}
+
+function rotateAccountKey(app: FastifyInstance, deps: AdminKeysDeps): void {
+  const schema = {
+    ...ADMINISTRATION,
+    summary: 'Rotate a key of an account',
+    description:
+      'Gives the key another text, which is in the answer and is never shown again. Its hash, name, limits, spending and figures stay. The text before is refused at once, or after `grace_seconds`.',
+    params: ofAKey,
+    body: rotationSchema,
+    response: { 201: newKeySchema },
+  };
+  app.post<{ Params: KeyParams; Body: RotationBody }>(
+    `${KEY}/rotate`,
+    { schema, config: CREDIT },
+    async ({ params, body }, reply) => {
+      const { account } = await findAccount(params.id, deps);
+      return reply.code(201).send(await rotateKey(deps, account, params.hash, body));
     },
   );
 }

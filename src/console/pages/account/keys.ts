@@ -5,6 +5,7 @@ import { toUsdNumber } from '#billing/amounts';
 import {
   type KeyChanges,
   type KeyRecord,
+  GRACE_S_MAX,
   KEYS_PER_ACCOUNT_MAX,
   type KeyStore,
   type LimitSetter,
@@ -24,12 +25,6 @@ import {
   viewCallRules,
 } from './body-fields.ts';
 import { NO_USAGE, type FindKeyUsage } from './key-usage.ts';
-
-/** The names of the keys of an account, by their hashes. Deleted keys have none. */
-export async function keyNames(keys: Pick<KeyStore, 'list'>, account: string): Promise<ReadonlyMap<string, string>> {
-  const own = await keys.list(account, { offset: 0, limit: KEYS_PER_ACCOUNT_MAX });
-  return new Map(own.map(({ hash, label }) => [hash, label]));
-}
 
 /** The validated body of a request that creates or changes a key. */
 export interface KeyBody extends CallRulesBody {
@@ -162,7 +157,11 @@ export const keySchema = titled(
   'ApiKey',
   objectOf(
     {
-      hash: { type: 'string', description: 'Public identifier of the key: the SHA-256 of its text.' },
+      hash: {
+        type: 'string',
+        description:
+          'Public identifier of the key: the SHA-256 of its first text. It stays when the key gets another one.',
+      },
       name: { type: 'string' },
       label: { type: 'string' },
       member: {
@@ -403,6 +402,46 @@ export async function changeKey(
   const record = await keys.update(account, hash, changes, setter);
   if (!record) throw keyNotFound();
   return { data: await viewKey(record, deps) };
+}
+
+export interface RotationBody {
+  readonly grace_seconds?: number;
+}
+
+export const rotationSchema = {
+  title: 'KeyRotation',
+  type: 'object',
+  additionalProperties: false,
+  examples: [{ grace_seconds: 3600 }],
+  [MUST_BE]: 'a JSON object ({} refuses the text before at once)',
+  properties: {
+    grace_seconds: {
+      type: 'integer',
+      minimum: 0,
+      maximum: GRACE_S_MAX,
+      description: 'How long the text before still works, at most 7 days. Default 0: it is refused at once.',
+    },
+  },
+} as const;
+
+/** Gives a key another text. Throws GatewayError `not_found`, `unprocessable` for one of a program. */
+export async function rotateKey(
+  { keys, ...deps }: Omit<KeysDeps, 'offers' | 'members'>,
+  account: string,
+  hash: string,
+  { grace_seconds: graceS = 0 }: RotationBody,
+): Promise<{ readonly key: string; readonly data: KeyView }> {
+  const record = await keys.find(hash);
+  if (record?.account !== account) throw keyNotFound();
+  if (record.client !== null)
+    throw new GatewayError(
+      'unprocessable',
+      'A program has this key by signing in, and nobody has its text: delete the key, and let the program sign in again',
+      { param: 'hash' },
+    );
+  const rotated = await keys.rotate(account, hash, graceS * 1_000);
+  if (!rotated) throw keyNotFound();
+  return { key: rotated.text, data: await viewKey(rotated.record, deps) };
 }
 
 /** Throws GatewayError `not_found`. */

@@ -39,7 +39,7 @@ interface AdminUsageDeps
     Pick<FocusDeps, 'publicUrl'>,
     Omit<GenerationsDeps, 'keys'> {
   readonly gate: AdminGate;
-  readonly keys: Pick<KeyStore, 'labels' | 'list'>;
+  readonly keys: Pick<KeyStore, 'labels' | 'names'>;
 }
 
 /**

@@ -2,7 +2,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { accountsAfter, FOCUS_COLUMNS, focusRows, UTC } from '#analytics';
 import type { KeyStore } from '#auth';
 import type { Database, Query } from '#store';
-import { keyNames } from '../account/keys.ts';
 import { focusLine, sendCsv } from '../csv.ts';
 import { monthDays, refuseArchivedTime } from './statement.ts';
 
@@ -10,7 +9,7 @@ import { monthDays, refuseArchivedTime } from './statement.ts';
 
 export interface FocusDeps {
   readonly database: Pick<Database, 'query' | 'snapshot'>;
-  readonly keys: Pick<KeyStore, 'list'>;
+  readonly keys: Pick<KeyStore, 'names'>;
   /** Its host names the gateway, which issues the invoice. */
   readonly publicUrl: string | null;
 }
@@ -55,7 +54,7 @@ async function* linesOf(
   const issuer = publicUrl === null ? 'tollgate' : new URL(publicUrl).host;
   yield focusLine(FOCUS_COLUMNS);
   for await (const { account, label } of accounts) {
-    const names = await keyNames(keys, account);
+    const names = await keys.names(account);
     const query = { ...time, account, accountName: label || null, issuer, keyNames: names };
     for await (const rows of focusRows(database.query, query))
       yield rows.map((row) => focusLine(FOCUS_COLUMNS.map((column) => row[column]))).join('');

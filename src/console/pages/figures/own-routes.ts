@@ -32,7 +32,7 @@ import {
 
 interface OwnFiguresDeps extends Omit<UsageDeps, 'party'>, Pick<FocusDeps, 'publicUrl'> {
   readonly admit: Pipeline['admit'];
-  readonly keys: Pick<KeyStore, 'find' | 'labels' | 'list'>;
+  readonly keys: Pick<KeyStore, 'find' | 'labels' | 'names'>;
 }
 
 /** The routes for an account's own figures. Register it under `/api/v1`. */

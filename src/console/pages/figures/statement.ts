@@ -8,7 +8,6 @@ import { type AccountStatement, DAY_MS, dateOf, readStatement, type TimeZone, ti
 import type { KeyStore } from '#auth/keys';
 import type { Database } from '#store';
 import { dayOf } from '../account/archived-calls.ts';
-import { keyNames } from '../account/keys.ts';
 import { KINDS, WITH_REASON } from '../account/movements.ts';
 import { CSV_TYPE, csvLine, csvUsd, formatSchema, savedAs } from '../csv.ts';
 import { objectOf, titled } from '../route-schemas.ts';
@@ -17,7 +16,7 @@ import { objectOf, titled } from '../route-schemas.ts';
 
 interface StatementDeps {
   readonly database: Pick<Database, 'query' | 'snapshot'>;
-  readonly keys: Pick<KeyStore, 'list'>;
+  readonly keys: Pick<KeyStore, 'names'>;
   readonly now: () => number;
   /** The party of the snapshots, see Database.snapshot. Default: the account. */
   readonly party?: string;
@@ -128,7 +127,10 @@ export const statementSchema = titled(
             service: { type: ['string', 'null'] },
             primitive: { type: ['string', 'null'] },
             key: { type: ['string', 'null'], description: 'Hash of the key of a single call.' },
-            key_name: { type: ['string', 'null'], description: 'Its name; null for a deleted key.' },
+            key_name: {
+              type: ['string', 'null'],
+              description: 'Its name, also of a key that was deleted; null for one whose name is not known.',
+            },
             tags: { type: 'object', additionalProperties: { type: 'string' } },
             reason: { type: ['string', 'null'] },
             amount_micro_usdc: micro('Negative if it left the account.'),
@@ -166,7 +168,7 @@ export async function answerStatement(
       `The account has more than ${CALLS_MAX} charged calls in ${month}. calls=daily adds those of a day up, and /generations?format=csv has each call`,
       { param: 'calls' },
     );
-  const names = await keyNames(deps.keys, account);
+  const names = await deps.keys.names(account);
   const movements = statement.movements.map((movement) => viewMovement(movement, zone, names));
   if (format === 'csv')
     return reply

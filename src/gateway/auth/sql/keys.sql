@@ -13,11 +13,14 @@ RETURNING *
 SELECT * FROM api_keys WHERE hash = $1
 
 -- name: findKeyWithLimits
-SELECT api_keys.*, l.subject, l.rules, l.requests_per_minute AS account_requests, l.tokens_per_minute AS account_tokens,
+-- $2 is 1 if $1 is the SHA-256 of a secret, 0 if it is the hash of the key. A secret is refused from ends_at on; $3 is now.
+SELECT api_keys.*, CASE WHEN $2 = 1 THEN (SELECT ends_at FROM key_secrets WHERE secret = $1) END AS secret_ends_at, l.subject, l.rules, l.requests_per_minute AS account_requests, l.tokens_per_minute AS account_tokens,
   l.allowed_services AS account_services, l.ask_above AS account_ask_above, l.tags AS account_tags, l.tag_rules,
   l.daily_since, l.weekly_since, l.monthly_since, l.ever_since
 FROM api_keys LEFT JOIN account_limits AS l ON l.account = api_keys.account AND l.subject IN ('account', 'operator', api_keys.member)
-WHERE hash = $1 AND (api_keys.member IS NULL OR EXISTS (SELECT 1 FROM members
+WHERE hash = CASE WHEN $2 = 1 THEN COALESCE((SELECT key_hash FROM key_secrets WHERE secret = $1), $1) ELSE $1 END
+  AND ($2 = 0 OR NOT EXISTS (SELECT 1 FROM key_secrets WHERE secret = $1 AND ends_at <= $3))
+  AND (api_keys.member IS NULL OR EXISTS (SELECT 1 FROM members
   WHERE members.account = api_keys.account AND members.member = api_keys.member AND members.role <> 'viewer'))
 ORDER BY l.subject
 
@@ -26,7 +29,7 @@ SELECT * FROM api_keys WHERE account = $1 ORDER BY created_at, hash LIMIT $2 OFF
 
 -- name: findKeyLabels
 -- $1: a JSON object of arrays, each with the hash of one key.
-SELECT hash, label FROM api_keys WHERE hash IN (SELECT value ->> 0 FROM json_each($1))
+SELECT hash, label FROM key_names WHERE hash IN (SELECT value ->> 0 FROM json_each($1))
 
 -- name: updateKey
 -- Each field has its own switch, so that two concurrent changes never undo each other. For example, a rename must not
@@ -53,6 +56,32 @@ UPDATE api_keys SET
   tags = CASE WHEN $27 = 1 THEN $28 ELSE tags END
 WHERE hash = $1 AND account = $2
 RETURNING *
+
+-- name: keepName
+INSERT INTO key_names (hash, account, label, created_at)
+SELECT hash, account, label, created_at FROM api_keys WHERE hash = $1 AND account = $2
+ON CONFLICT (hash) DO UPDATE SET label = excluded.label
+
+-- name: listNames
+SELECT hash, label FROM key_names WHERE account = $1 ORDER BY created_at DESC, hash LIMIT $2
+
+-- name: keepFirstSecret
+INSERT INTO key_secrets (secret, key_hash) SELECT hash, hash FROM api_keys WHERE hash = $1
+ON CONFLICT (secret) DO NOTHING
+
+-- name: endSecrets
+-- The present secret works until $2, and the one before it no longer than until $3, which is now.
+UPDATE key_secrets SET ends_at = CASE WHEN ends_at IS NULL THEN $2 WHEN ends_at > $3 THEN $3 ELSE ends_at END WHERE key_hash = $1
+
+-- name: dropOldSecrets
+DELETE FROM key_secrets WHERE key_hash = $1 AND secret <> $1 AND ends_at <= $2
+
+-- name: endSessionsOfSecrets
+DELETE FROM web_sessions WHERE key_hash = $1
+
+-- name: addSecret
+INSERT INTO key_secrets (secret, key_hash) SELECT $2, hash FROM api_keys WHERE hash = $1
+RETURNING secret
 
 -- name: deleteKey
 DELETE FROM api_keys WHERE hash = $1 AND account = $2 RETURNING hash

@@ -26,6 +26,7 @@ Examples:
   tollgate key list acme
   tollgate key change acme 3f9a1c --limit 20 --limit-reset weekly --ask-above 0.5
   tollgate key change acme 3f9a1c --allow-all --expires never
+  tollgate key rotate acme 3f9a1c --grace 1h
   tollgate key disable acme 3f9a1c
 
 A program that signed in is limited by a key too, which stands in the list with the address of the program.`;
@@ -33,12 +34,13 @@ A program that signed in is limited by a key too, which stands in the list with 
 export function keyCommand(): Command {
   const paint = painter();
   return new Command('key')
-    .summary('API keys: create, list, change, disable, delete')
+    .summary('API keys: create, list, change, rotate, disable, delete')
     .description('API keys of an account.')
     .addHelpText('after', HELP)
     .addCommand(createCommand(paint))
     .addCommand(listCommand(paint))
     .addCommand(changeCommand(paint))
+    .addCommand(rotateCommand(paint))
     .addCommand(
       stateCommand(paint, {
         name: 'disable',
@@ -106,7 +108,7 @@ function createCommand(paint: Paint): Command {
       run: (admin) => admin.request('POST', `${accountPath(account)}/keys`, body),
       show: ({ key, data, warnings = [] }) => {
         for (const warning of warnings) process.stderr.write(`${painter(process.stderr)('yellow', `! ${warning}`)}\n`);
-        const text = `${key}\n\n${paint('yellow', 'Keep it now: it cannot be shown again.')}`;
+        const text = newKeyText(paint, key);
         return (data as Key).development
           ? `${text}\nIt is a development key: ${START} takes it, tollgate serve refuses it.`
           : text;
@@ -171,6 +173,44 @@ function changeCommand(paint: Paint): Command {
     });
   });
 }
+
+/** Seconds of each unit of `--grace`. */
+const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 60 * 60, d: 24 * 60 * 60 };
+const GRACE_DAYS_MAX = 7;
+
+/** Seconds. Throws CliError for a text that is no such time. */
+function graceOf(text: string): number {
+  const [, count, unit = 's'] = /^(\d{1,6})([smhd])?$/.exec(text) ?? [];
+  const seconds = Number(count) * UNITS[unit]!;
+  if (seconds <= GRACE_DAYS_MAX * UNITS['d']!) return seconds;
+  throw new CliError(`--grace is a time such as 0, 30m, 1h or 2d, at most ${GRACE_DAYS_MAX}d, not "${text}"`);
+}
+
+function rotateCommand(paint: Paint): Command {
+  const command = ofOneKey(
+    new Command('rotate')
+      .summary('give a key another text and show it, once; name, limits, spending and figures stay')
+      .description(
+        'Give a key another text and show it, once. Its name, limits, spending and figures stay. Browsers that signed in with the key are signed out.',
+      ),
+  ).option('--grace <time>', `how long the text before still works, such as 1h, at most ${GRACE_DAYS_MAX}d`, '0');
+  return withAdminOptions(command).action(
+    (account: string, hash: string, { grace, ...flags }: AdminFlags & { readonly grace: string }) => {
+      const body = { grace_seconds: graceOf(grace) };
+      requireHash(account, hash);
+      return administer(flags, {
+        run: async (admin) => {
+          const key = await findKey(admin, account, hash);
+          return admin.request('POST', `${accountPath(account)}/keys/${key.hash}/rotate`, body);
+        },
+        show: ({ key }) => newKeyText(paint, key),
+      });
+    },
+  );
+}
+
+const newKeyText = (paint: Paint, key: unknown): string =>
+  `${key as string}\n\n${paint('yellow', 'Keep it now: it cannot be shown again.')}`;
 
 interface StateChange {
   readonly name: string;

@@ -243,7 +243,7 @@ function curl(url: string, body: Readonly<Record<string, unknown>>): string {
 async function developmentKey(app: Pick<App, 'keys'>, dataDir: string): Promise<string> {
   const stored = readDevFile(dataDir)?.api_key ?? null;
   if (stored !== null && parseKey(stored)?.kind === 'development') {
-    const record = await app.keys.find(hashKey(stored));
+    const record = await app.keys.findBySecret(hashKey(stored));
     const expired = record !== null && record.expiresAt !== null && record.expiresAt <= Date.now();
     if (record && record.account === DEVELOPMENT_ACCOUNT && !record.disabled && !expired) return stored;
   }

@@ -3,20 +3,29 @@ import { useState, type SyntheticEvent, type ReactNode } from 'react';
 import { useProof } from '../../../account/proof.tsx';
 import type { ApiKey } from '../../../api/own.ts';
 import { api, call } from '../../../api/client.ts';
-import { useSession } from '../../../api/session.ts';
+import { signIn, useSession } from '../../../api/session.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Dialog } from '../../../ui/dialog.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
 import { bodyOf, draftOf, KeyFields, limitFault } from './key-fields.tsx';
-import { faultsOf } from './new-key.tsx';
+import { faultsOf, Made } from './new-key.tsx';
 
 type Changes = Readonly<Record<string, unknown>>;
 
 /** The dialog that changes a key. It is closed while `of` is null. */
 export function EditKey({ of, onClose }: { readonly of: ApiKey | null; readonly onClose: () => void }): ReactNode {
+  const [made, setMade] = useState<string | null>(null);
+  const close = () => {
+    setMade(null);
+    onClose();
+  };
   return (
-    <Dialog title={of === null ? 'Key' : of.label} open={of !== null} onClose={onClose}>
-      {of !== null && <Form of={of} onClose={onClose} />}
+    <Dialog title={of === null ? 'Key' : of.label} open={of !== null} onClose={close}>
+      {made !== null ? (
+        <Made text={made} onClose={close} />
+      ) : (
+        of !== null && <Form of={of} onClose={close} onRotated={setMade} />
+      )}
     </Dialog>
   );
 }
@@ -29,9 +38,19 @@ function changesOf(key: ApiKey, wanted: ReturnType<typeof bodyOf>): Changes {
   );
 }
 
-function Form({ of, onClose }: { readonly of: ApiKey; readonly onClose: () => void }): ReactNode {
+/** Seconds that the text before works beside the new one, if its owner wants so. */
+const A_DAY = 24 * 60 * 60;
+
+interface FormProps {
+  readonly of: ApiKey;
+  readonly onClose: () => void;
+  /** Gets the new text of the key. */
+  readonly onRotated: (text: string) => void;
+}
+
+function Form({ of, onClose, onRotated }: FormProps): ReactNode {
   const [draft, setDraft] = useState(() => draftOf(of));
-  const [sure, setSure] = useState(false);
+  const [act, setAct] = useState<'rotate' | 'delete' | null>(null);
   const prove = useProof();
   const queries = useQueryClient();
   const isOwn = useSession().session?.key === of.hash;
@@ -62,22 +81,57 @@ function Form({ of, onClose }: { readonly of: ApiKey; readonly onClose: () => vo
     },
     ...done,
   });
+  const rotate = useMutation({
+    mutationFn: async (seconds: number) => {
+      const headers = await prove(`Rotate the API key "${of.label}".`);
+      if (headers === null) return null;
+      const body = { grace_seconds: seconds };
+      const { key } = await call(api.POST('/api/v1/keys/{hash}/rotate', { params, body, headers }));
+      // It has ended the sessions that the key began, also this one. The new text is shown even if that fails.
+      if (isOwn) await signIn({ api_key: key }).catch(() => null);
+      return key;
+    },
+    onSuccess: (key) => {
+      if (key === null) return;
+      onRotated(key);
+      void queries.invalidateQueries({ queryKey: ['keys'] });
+    },
+  });
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     if (limitFault(draft) === null) change.mutate(changesOf(of, bodyOf(draft)));
   };
-  const error = change.error ?? remove.error;
+  const error = change.error ?? remove.error ?? rotate.error;
   const faults = faultsOf(change.error);
-  const busy = change.isPending || remove.isPending;
+  const busy = change.isPending || remove.isPending || rotate.isPending;
   return (
     <form onSubmit={submit} className="grid gap-5">
       <KeyFields draft={draft} onChange={setDraft} faults={faults} />
       {error !== null && Object.keys(faults).length === 0 && <ErrorNote error={error} />}
-      {sure ? (
+      {act === 'rotate' && (
+        <div className="grid gap-3 rounded-lg bg-warn-wash px-4 py-3">
+          <p className="text-warn">
+            The key gets another text, which programs that use it need. Its limits and figures stay. Browsers that
+            signed in with it are signed out.
+          </p>
+          <div className="flex flex-wrap justify-end gap-2">
+            <Button size="small" onClick={() => setAct(null)}>
+              Keep it
+            </Button>
+            <Button size="small" disabled={busy} onClick={() => rotate.mutate(A_DAY)}>
+              Old text works a day more
+            </Button>
+            <Button size="small" tone="danger" disabled={busy} onClick={() => rotate.mutate(0)}>
+              Refuse the old text now
+            </Button>
+          </div>
+        </div>
+      )}
+      {act === 'delete' && (
         <div className="flex flex-wrap items-center justify-between gap-3 rounded-lg bg-bad-wash px-4 py-3">
           <p className="text-bad">Programs that use this key stop working. It cannot be undone.</p>
           <div className="flex gap-2">
-            <Button size="small" onClick={() => setSure(false)}>
+            <Button size="small" onClick={() => setAct(null)}>
               Keep it
             </Button>
             <Button size="small" tone="danger" busy={remove.isPending} onClick={() => remove.mutate()}>
@@ -85,15 +139,21 @@ function Form({ of, onClose }: { readonly of: ApiKey; readonly onClose: () => vo
             </Button>
           </div>
         </div>
-      ) : (
+      )}
+      {act === null && (
         <div className="flex flex-wrap items-center justify-between gap-3">
-          <div className="flex gap-2">
+          <div className="flex flex-wrap gap-2">
             <Button disabled={busy} onClick={() => change.mutate({ disabled: !of.disabled })}>
               {of.disabled ? 'Enable' : 'Disable'}
             </Button>
-            <Button tone="danger" disabled={busy} onClick={() => setSure(true)}>
+            <Button tone="danger" disabled={busy} onClick={() => setAct('delete')}>
               Delete
             </Button>
+            {of.client === null && (
+              <Button disabled={busy} onClick={() => setAct('rotate')}>
+                Rotate
+              </Button>
+            )}
           </div>
           <Button type="submit" tone="primary" busy={change.isPending}>
             Save

@@ -62,7 +62,8 @@ export function NewKeyForm({ onMade }: { readonly onMade: (text: string) => void
   );
 }
 
-function Made({ text, onClose }: { readonly text: string; readonly onClose: () => void }): ReactNode {
+/** Shows the text of a key, which no other page can show. */
+export function Made({ text, onClose }: { readonly text: string; readonly onClose: () => void }): ReactNode {
   const code = [`curl ${BOOT.base_url}/api/v1/models \\`, `  -H "Authorization: Bearer $KEY"`].join('\n');
   return (
     <div className="grid grid-cols-[minmax(0,1fr)] gap-4">
