@@ -174,6 +174,16 @@ it('runs without a checkout, and its books are right', async () => {
   }
 });
 
+it('runs by npx of the file, on the data of the installed one, as an upgrade does', async () => {
+  const cache = join(work, 'npm-cache');
+  const file = outFile(/^tollgate-\d.*\.tgz$/);
+  const env = { PATH: process.env['PATH'], HOME: work, npm_config_cache: cache, TOLLGATE_DATA: join(work, 'data') };
+  const args = ['--yes', '--offline', '--package', file, '--', 'tollgate', 'start'];
+  // npm passes the signal on, and ends by it after the gateway.
+  await answers({ file: 'npx', args, env, exitCode: null });
+  execFileSync(join(prefix, 'bin', 'tollgate'), ['audit'], { cwd: work, env, stdio: 'pipe' });
+});
+
 /** What an executable needs of a machine. */
 const TOOLS = ['sh', 'cat', 'chmod', 'gzip', 'head', 'mkdir', 'mktemp', 'rm', 'tail', 'tar'];
 
@@ -255,6 +265,8 @@ async function answers(program: {
   readonly args: readonly string[];
   readonly env: Record<string, string | undefined>;
   readonly dataDir?: string;
+  /** null: ended by the signal. Default 0. */
+  readonly exitCode?: null;
 }): Promise<void> {
   const keeper = createKeeper([]);
   const port = String(await findFreePort());
@@ -273,7 +285,7 @@ async function answers(program: {
     expect((await fetch(`${base_url}/marketplace`)).status).toBe(200);
     server.signal('SIGTERM');
     await server.exited;
-    expect(server.exitCode).toBe(0);
+    expect(server.exitCode).toBe(program.exitCode === null ? null : 0);
   } finally {
     await keeper.close();
   }
