@@ -13,6 +13,8 @@ const LIMIT_MS = 300_000;
 const FOLDER = 'ways';
 /** In PATH no folder has a Node. */
 const NO_NODE = '/usr/bin:/bin';
+/** Node 26 of the executables needs it, and minbase has not. */
+const LIBRARY = 'libatomic1';
 const NODE_24 = '/opt/node-24/bin';
 const COMPLETION = {
   id: 'c',
@@ -38,6 +40,10 @@ export async function runWays({ checkout, machine, home, log, say, signal, start
     fileOf,
   );
   await installNode24({ checkout, machine, place, log, signal, execute });
+  await execute('chroot', [machine, 'sh', '-c', `apt-get update -qq && apt-get install -qq ${LIBRARY}`], {
+    log,
+    signal,
+  });
   // The owner of the home owns what is made in it.
   await execute('chown', ['-R', '--reference', join(machine, home), place], { log, signal });
 

@@ -210,6 +210,14 @@ it('runs from one file where there is no Node: unpacked once, also by several at
     'TOLLGATE_UNPACK',
   );
   await answers({ file: gateway!, args: ['start'], env: { ...env, TOLLGATE_DATA: join(work, 'data-of-file') } });
+
+  // Minimal systems do not have this library of Node.
+  writeFileSync(join(work, 'libatomic.so.1'), '');
+  const without = { PATH: tools, XDG_CACHE_HOME: join(work, 'cache-without'), LD_LIBRARY_PATH: work };
+  expect(() => execFileSync(gateway!, ['--version'], { env: without, stdio: 'pipe' })).toThrow(
+    /^tollgate: its Node does not start here: .*libatomic[^]*\nInstall the library: "apt-get install libatomic1" on Debian/m,
+  );
+  expect(readdirSync(join(work, 'cache-without/tollgate'))).toEqual([]);
 });
 
 it('runs from the image, by extraction, as a user that may not change it', async () => {
