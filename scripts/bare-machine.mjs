@@ -1,6 +1,6 @@
 // Builds a Debian machine that has git, Node 20, npm and nothing else, and runs the two commands of the README in it:
 // `npm ci --omit=dev && npm start` and `npm ci && npm test && npm run test:full`, first as root, then on a second one
-// as a user without root.
+// as a user without root. There it also tries each other way of the README: bare-ways.mjs.
 // Part `bare` of the deep run. It needs root, Debian and debootstrap. The machine is a folder of `.cache`. Its
 // processes and mounts belong to namespaces of Linux that end with the command. It has the network of this machine.
 import { spawn, spawnSync } from 'node:child_process';
@@ -10,6 +10,7 @@ import { readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { runWays } from './bare-ways.mjs';
 
 const CHECKOUT = join(import.meta.dirname ?? new URL('.', import.meta.url).pathname, '..');
 const CACHE = join(CHECKOUT, '.cache');
@@ -29,7 +30,7 @@ const OF_THIS_RUN =
   /^npm_config_(?:local_prefix|global_prefix|prefix|globalconfig|userconfig|cache|init_module|node_gyp|noproxy|npm_version|user_agent)$/i;
 
 export const ACCOUNTS = ['root', 'user'];
-export const COMMANDS = ['start', 'test'];
+export const COMMANDS = ['start', 'ways', 'test'];
 
 /** Why a bare machine cannot be built here, or null. */
 export function whyNoBareMachine() {
@@ -61,7 +62,9 @@ export async function runBareMachines({ accounts = ACCOUNTS, commands = COMMANDS
         const log = join(LOGS, `${account}-${command}.log`);
         say(`${name}: begins, with npm ci. Its output is in ${log}`);
         const begun = performance.now();
-        const run = command === 'start' ? runStart : runTest;
+        // The ways are those of a user.
+        if (command === 'ways' && account === 'root' && accounts.length > 1) continue;
+        const run = { start: runStart, ways: tryWays, test: runTest }[command];
         const wrong = await run({ machine, account, log, say, signal });
         const seconds = (performance.now() - begun) / 1000;
         say(
@@ -191,6 +194,14 @@ function interruptGroup(pid) {
   }
 }
 
+/** The other ways of the README, timed and weighed. */
+function tryWays({ machine, account, log, say, signal }) {
+  const home = homeOf(account);
+  const start = (command, { machine: other = machine, account: who = account, ...options }) =>
+    enter(other, who, command, { log, signal, ...options });
+  return runWays({ checkout: CHECKOUT, machine, home, log, say, signal, start, execute, freePort });
+}
+
 async function runTest({ machine, account, log, say, signal }) {
   const child = enter(machine, account, 'npm ci && npm test && npm run test:full', { log, signal, limitMs: TEST_MS });
   const begun = performance.now();
@@ -208,7 +219,7 @@ async function runTest({ machine, account, log, say, signal }) {
  * Runs a command of a shell on the machine, in the checkout there. Killing the child that is returned ends all its
  * processes and mounts, because they belong to its namespaces.
  */
-function enter(machine, account, command, { log, signal, env = {}, limitMs = START_MS }) {
+function enter(machine, account, command, { log, signal, env = {}, limitMs = START_MS, folder = 'tollgate' }) {
   const prepare = [
     'mount --rbind /dev "$0/dev"',
     'mount -t tmpfs -o mode=1777 tmpfs "$0/dev/shm"',
@@ -223,7 +234,7 @@ function enter(machine, account, command, { log, signal, env = {}, limitMs = STA
       ? '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
       : '/usr/local/bin:/usr/bin:/bin';
   const spaces = ['--mount', '--pid', '--fork', '--kill-child', `--mount-proc=${join(machine, 'proc')}`];
-  const inside = ['/bin/sh', '-c', `cd "$HOME/tollgate" && { ${command}; }; exit $?`];
+  const inside = ['/bin/sh', '-c', `cd "$HOME/${folder}" && { ${command}; }; exit $?`];
   const child = spawn('unshare', [...spaces, 'sh', '-c', prepare, machine, ...who, machine, ...inside], {
     detached: true,
     env: { ...passedOn(), PATH, HOME: home, USER: account === 'root' ? 'root' : USER, ...env },

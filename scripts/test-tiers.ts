@@ -74,7 +74,7 @@ const DEEP_ONLY = [
   'test/media/videos-outlive-a-kill.test.ts',
   'test/openai/clients/*.test.ts',
   'test/spine/chains/killed-with-money-under-way.test.ts',
-  'test/release/package-installs.test.ts',
+  'test/release/{package-installs,tagged-build}.test.ts',
   'test/console/rpc/nothing-is-left.test.ts',
   'test/spine/soak.test.ts',
   'test/foundation/store/{a-backup-of-many-files,behind-a-pooler,upgrade-with-calls-under-way}.test.ts',

@@ -78,7 +78,13 @@ if [ ! -x "$home/node" ]; then
   rm "$part/second"
   chmod 755 "$part/node"
   # Of several that start at once, one is first. A folder that is not empty is not replaced.
-  "$part/node" -e 'try { fs.renameSync(process.argv[1], process.argv[2]) } catch (error) { if (!fs.existsSync(process.argv[2] + "/node")) throw error }' "$part" "$home"
+  if ! wrong=$("$part/node" -e 'try { fs.renameSync(process.argv[1], process.argv[2]) } catch (error) { if (!fs.existsSync(process.argv[2] + "/node")) throw error }' "$part" "$home" 2>&1); then
+    echo "${command}: its Node does not start here: $wrong" >&2
+    case $wrong in *libatomic*)
+      echo 'Install the library: "apt-get install libatomic1" on Debian and Ubuntu, "dnf install libatomic" on Fedora. Then run this again.' >&2 ;;
+    esac
+    exit 1
+  fi
   rm -rf "$part"
   trap - EXIT
 fi

@@ -17,6 +17,7 @@ import { reachedFiles } from './reached-files.ts';
 import { COMMIT_FILE } from '../../src/foundation/version.ts';
 import { sha256Of } from './tar.ts';
 import { stageSources } from './stage-sources.ts';
+import { describeTag, makeTag, tagOf } from './tag.ts';
 
 const CHECKOUT = resolve(import.meta.dirname, '..', '..');
 
@@ -28,16 +29,21 @@ const { values } = parseArgs({
     platforms: { type: 'string' },
     image: { type: 'boolean', default: true },
     key: { type: 'string' },
+    tag: { type: 'boolean', default: false },
+    'dry-run': { type: 'boolean', default: false },
     help: { type: 'boolean', short: 'h' },
   },
 });
 if (values.help) {
   console.log(
-    'npm run release -- [--out FOLDER] [--key FILE] [--platforms LIST] [--no-image] [--dirty]\n\n' +
+    'npm run release -- [--out FOLDER] [--key FILE] [--platforms LIST] [--no-image] [--tag [--dry-run]] [--dirty]\n\n' +
       '  --out FOLDER where the files go, an empty folder or a new one; else dist/release, which is made anew\n' +
       '  --key FILE   signs the checksums with this SSH key (ssh-keygen -Y sign)\n' +
       `  --platforms LIST the platforms of the executables; else all: ${PLATFORMS.join(',')}. Empty for none\n` +
       '  --no-image   builds no image: it is made of packages of Debian, by apt-get and dpkg-deb\n' +
+      '  --tag        tags the commit that was built as v<version>, from a clean checkout only: signed with the key of\n' +
+      "               --key or of git's user.signingKey, else not signed. It refuses if the tag is on another commit\n" +
+      '  --dry-run    builds nothing: says which tag --tag would make\n' +
       '  --dirty      builds although the checkout has changes that are not committed',
   );
   process.exit(0);
@@ -49,6 +55,14 @@ const PROVIDER_STAGE = join(OUT, 'stage-provide');
 const NODES = join(OUT, 'nodes');
 const manifest = readManifest(CHECKOUT);
 const platforms = readPlatforms();
+if (values.tag && values.dirty) refuse('--tag is for a clean checkout: leave --dirty out.');
+if (values['dry-run'] && !values.tag) refuse('--dry-run is for --tag: npm run release -- --tag --dry-run');
+// Before the build, which takes a minute.
+const tag = values.tag ? tagOf(CHECKOUT, values.key) : null;
+if (tag !== null && values['dry-run']) {
+  console.log(describeTag(tag));
+  process.exit(0);
+}
 if (platforms.length > 0 || values.image) requireTestedNode();
 if (!values.dirty) requireCleanTree();
 if (values.out === undefined) rmSync(OUT, { recursive: true, force: true });
@@ -79,6 +93,7 @@ step('lists of parts', writeParts);
 step('provenance', writeProvenance);
 step('checksums', writeChecksums);
 rmSync(NODES, { recursive: true, force: true });
+if (tag !== null) step('tag', tagBuilt);
 console.log(`\n${OUT}`);
 for (const name of released()) console.log(`  ${name}`);
 
@@ -99,11 +114,23 @@ function released(): readonly string[] {
   return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
 }
 
+/** Tags the commit that the files name, if the checkout is still at it. */
+function tagBuilt(): string {
+  const now = tagOf(CHECKOUT, values.key);
+  if (now.commit !== commitOf())
+    refuse('The checkout has another commit than the one that was built: no tag was made.');
+  return makeTag(CHECKOUT, now);
+}
+
+function refuse(message: string): never {
+  console.error(message);
+  process.exit(1);
+}
+
 function requireCleanTree(): void {
   const changed = run('git', ['status', '--porcelain'], CHECKOUT).trim();
   if (changed === '') return;
-  console.error(`The checkout has changes that are not committed:\n${changed}\nCommit them, or give --dirty.`);
-  process.exit(1);
+  refuse(`The checkout has changes that are not committed:\n${changed}\nCommit them, or give --dirty.`);
 }
 
 function readPlatforms(): readonly Platform[] {
@@ -111,8 +138,7 @@ function readPlatforms(): readonly Platform[] {
   const names = values.platforms.split(',').filter((name) => name !== '');
   const wrong = names.find((name) => !isPlatform(name));
   if (wrong === undefined) return names.filter(isPlatform);
-  console.error(`There is no platform ${wrong}: one of ${PLATFORMS.join(', ')}`);
-  return process.exit(1);
+  return refuse(`There is no platform ${wrong}: one of ${PLATFORMS.join(', ')}`);
 }
 
 /** The executables of both packages for a platform. */
@@ -181,8 +207,7 @@ function writeCommit(): string {
 /** Refuses a folder with files, because they may belong to somebody else. */
 function requireEmpty(folder: string): void {
   if (!existsSync(folder) || readdirSync(folder).length === 0) return;
-  console.error(`${folder} is not empty. Name an empty folder, or a new one.`);
-  process.exit(1);
+  refuse(`${folder} is not empty. Name an empty folder, or a new one.`);
 }
 
 function copyRest(): string {

@@ -14,6 +14,8 @@ export interface Refund {
   readonly amount: MicroUsd;
   /** The part of the amount that the provider bore; 0 if its earnings did not suffice. */
   readonly fromProvider: MicroUsd;
+  /** Public key of the provider that bore it; null if none did. */
+  readonly provider: string | null;
   readonly reason: string;
   /** Epoch milliseconds. */
   readonly at: number;
@@ -25,7 +27,7 @@ type RefundResult =
   | { readonly ok: false; readonly refund: Refund };
 
 /** A refund as its provider sees it. `amount` is what the provider bore. */
-export type RefundOfProvider = Omit<Refund, 'fromProvider'>;
+export type RefundOfProvider = Omit<Refund, 'fromProvider' | 'provider'>;
 
 export interface Refunds {
   /**
@@ -61,7 +63,14 @@ export function createRefunds(database: Database, ledger: Pick<Ledger, 'transfer
       findTransfer(database, shareId(call)),
     ]);
     if (refund === null) return null;
-    return { call, amount: refund.amount, fromProvider: share?.amount ?? 0n, reason: refund.memo, at: refund.at };
+    return {
+      call,
+      amount: refund.amount,
+      fromProvider: share?.amount ?? 0n,
+      provider: share?.from.slice(earningsOf('').length) ?? null,
+      reason: refund.memo,
+      at: refund.at,
+    };
   }
   return {
     find,

@@ -39,11 +39,11 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(work, { recursive: true, force: true }));
 
-function render(changes: Json = {}) {
+function render(changes: Json = {}, { release = 'shop', appVersion = chart.appVersion } = {}) {
   const data = {
     Values: { ...values, ...changes },
-    Chart: { Name: chart.name, Version: chart.version, AppVersion: chart.appVersion },
-    Release: { Name: 'shop', Namespace: 'money', Service: 'Helm' },
+    Chart: { Name: chart.name, Version: chart.version, AppVersion: appVersion },
+    Release: { Name: release, Namespace: 'money', Service: 'Helm' },
   };
   const { status, stdout, stderr } = spawnSync(renderer, [], {
     input: JSON.stringify({ folder: CHART, data }),
@@ -53,8 +53,8 @@ function render(changes: Json = {}) {
   return JSON.parse(stdout) as Readonly<Record<string, string>>;
 }
 
-function resourcesOf(changes?: Json): readonly Resource[] {
-  return Object.entries(render(changes))
+function resourcesOf(changes?: Json, of: Parameters<typeof render>[1] = {}): readonly Resource[] {
+  return Object.entries(render(changes, of))
     .filter(([name]) => name.endsWith('.yaml'))
     .flatMap(([, text]) => parseAllDocuments(text))
     .map((document) => {
@@ -95,6 +95,19 @@ describe('with its own values', () => {
       expect(container[probe]).toMatchObject({
         httpGet: { path: expect.stringMatching(/^\/health\/(?:live|ready)$/) },
       });
+  });
+
+  it('is upgraded as the guide writes: by the version of the chart, one pod after the other', () => {
+    const page = readFileSync(resolve(CHART, '../../../docs/run/upgrades.md'), 'utf8');
+    const [, release, name] = /^helm upgrade (\w+) deploy\/helm\/tollgate .*\nkubectl .* statefulset\/(\S+)$/m.exec(
+      page,
+    )!;
+    const next = resourcesOf({}, { release, appVersion: '0.2.0' });
+    const [gateways] = find('StatefulSet', next);
+    expect(gateways!.metadata.name).toBe(name);
+    expect(podOf(next).container['image']).toBe('tollgate:0.2.0');
+    // Kubernetes' own default: RollingUpdate.
+    expect(gateways!.spec['updateStrategy']).toBeUndefined();
   });
 
   it('has every volume that is mounted, and names of the chart that select its pods', () => {

@@ -174,6 +174,16 @@ it('runs without a checkout, and its books are right', async () => {
   }
 });
 
+it('runs by npx of the file, on the data of the installed one, as an upgrade does', async () => {
+  const cache = join(work, 'npm-cache');
+  const file = outFile(/^tollgate-\d.*\.tgz$/);
+  const env = { PATH: process.env['PATH'], HOME: work, npm_config_cache: cache, TOLLGATE_DATA: join(work, 'data') };
+  const args = ['--yes', '--offline', '--package', file, '--', 'tollgate', 'start'];
+  // npm passes the signal on, and ends by it after the gateway.
+  await answers({ file: 'npx', args, env, exitCode: null });
+  execFileSync(join(prefix, 'bin', 'tollgate'), ['audit'], { cwd: work, env, stdio: 'pipe' });
+});
+
 /** What an executable needs of a machine. */
 const TOOLS = ['sh', 'cat', 'chmod', 'gzip', 'head', 'mkdir', 'mktemp', 'rm', 'tail', 'tar'];
 
@@ -200,6 +210,14 @@ it('runs from one file where there is no Node: unpacked once, also by several at
     'TOLLGATE_UNPACK',
   );
   await answers({ file: gateway!, args: ['start'], env: { ...env, TOLLGATE_DATA: join(work, 'data-of-file') } });
+
+  // Minimal systems do not have this library of Node.
+  writeFileSync(join(work, 'libatomic.so.1'), '');
+  const without = { PATH: tools, XDG_CACHE_HOME: join(work, 'cache-without'), LD_LIBRARY_PATH: work };
+  expect(() => execFileSync(gateway!, ['--version'], { env: without, stdio: 'pipe' })).toThrow(
+    /^tollgate: its Node does not start here: .*libatomic[^]*\nInstall the library: "apt-get install libatomic1" on Debian/m,
+  );
+  expect(readdirSync(join(work, 'cache-without/tollgate'))).toEqual([]);
 });
 
 it('runs from the image, by extraction, as a user that may not change it', async () => {
@@ -255,6 +273,8 @@ async function answers(program: {
   readonly args: readonly string[];
   readonly env: Record<string, string | undefined>;
   readonly dataDir?: string;
+  /** null: ended by the signal. Default 0. */
+  readonly exitCode?: null;
 }): Promise<void> {
   const keeper = createKeeper([]);
   const port = String(await findFreePort());
@@ -273,7 +293,7 @@ async function answers(program: {
     expect((await fetch(`${base_url}/marketplace`)).status).toBe(200);
     server.signal('SIGTERM');
     await server.exited;
-    expect(server.exitCode).toBe(0);
+    expect(server.exitCode).toBe(program.exitCode === null ? null : 0);
   } finally {
     await keeper.close();
   }

@@ -1,43 +1,34 @@
-import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { changelog, makeCheckout } from './tag-checkout.ts';
 
-const SCRIPT = resolve(import.meta.dirname, '../../scripts/release/tag.ts');
+const said = (text: string) => expect.stringContaining(text) as string;
 
-test('a release is tagged with its section of the changelog, once, and only with a date', () => {
-  const checkout = mkdtempSync(join(tmpdir(), 'tollgate-tag-'));
-  onTestFinished(() => rmSync(checkout, { recursive: true }));
-  const git = (...args: readonly string[]) =>
-    execFileSync('git', ['-c', 'user.name=Ada', '-c', 'user.email=ada@users.example', ...args], {
-      cwd: checkout,
-      encoding: 'utf8',
-    });
-  const env = { ...process.env, GIT_COMMITTER_NAME: 'Ada', GIT_COMMITTER_EMAIL: 'ada@users.example' };
-  const tag = () =>
-    spawnSync(process.execPath, [SCRIPT, '--unsigned', '--checkout', checkout], { env, encoding: 'utf8' });
-  const change = (name: string, text: string) => {
-    writeFileSync(join(checkout, name), text);
-    git('add', '--all');
-    git('commit', '--quiet', '--message', name);
-  };
-  git('init', '--quiet');
+test('a release is tagged with its section of the changelog, on one commit, and only with a date', () => {
+  const { checkout, git, tag, change } = makeCheckout();
   change('package.json', '{ "name": "tollgate", "version": "0.2.0" }');
   change('CHANGELOG.md', '# Changelog\n\n## 0.1.0 (2026-01-01)\n\n- Old.\n');
-  expect(tag()).toMatchObject({
-    status: 1,
-    stderr: expect.stringContaining('no section "## 0.2.0 (<date>)"') as string,
-  });
-  const sections = (date: string) =>
-    `# Changelog\n\n## 0.2.0 (${date})\n\n# Not a comment\n\n- New.\n\n## 0.1.0 (2026-01-01)\n\n- Old.\n`;
-  change('CHANGELOG.md', sections('unreleased'));
-  expect(tag()).toMatchObject({ status: 1, stderr: expect.stringContaining('write the date') as string });
-  change('CHANGELOG.md', sections('2026-02-01'));
+  expect(tag()).toMatchObject({ status: 1, stderr: said('no section "## 0.2.0 (<date>)"') });
+  change('CHANGELOG.md', changelog('unreleased'));
+  expect(tag()).toMatchObject({ status: 1, stderr: said('write the date') });
+  change('CHANGELOG.md', changelog('2026-02-01'));
   writeFileSync(join(checkout, 'more'), '');
-  expect(tag()).toMatchObject({ status: 1, stderr: expect.stringContaining('not committed') as string });
+  expect(tag()).toMatchObject({ status: 1, stderr: said('not committed') });
   rmSync(join(checkout, 'more'));
-  expect(tag()).toMatchObject({ status: 0, stdout: expect.stringMatching(/^v0\.2\.0 is [0-9a-f]{12}\./) as string });
-  expect(git('cat-file', '-p', 'v0.2.0')).toMatch(/\n\ntollgate 0\.2\.0\n\n# Not a comment\n\n- New\.\n$/);
-  expect(tag()).toMatchObject({ status: 1, stderr: expect.stringContaining('There is a tag v0.2.0') as string });
+
+  expect(tag('--dry-run')).toMatchObject({ status: 0, stdout: said('v0.2.0 would be made, not signed, on ') });
+  expect(git('tag')).toBe('');
+  const head = git('rev-parse', 'HEAD').trim();
+  expect(tag()).toMatchObject({ status: 0, stdout: said(`v0.2.0 is ${head.slice(0, 12)} (not signed`) });
+  expect(git('cat-file', '-p', 'v0.2.0')).toMatch(
+    new RegExp(`^object ${head}\ntype commit\n[^]*\n\ntollgate 0\\.2\\.0\n\n# Not a comment\n\n- New\\.\n$`),
+  );
+  expect(tag()).toMatchObject({ status: 0, stdout: said('was there already') });
+  expect(tag('--dry-run')).toMatchObject({ status: 0, stdout: said('v0.2.0 is there already, on ') });
+  change('more', 'A later commit.');
+  const refused = { status: 1, stderr: said(`There is a tag v0.2.0 on another commit, ${head.slice(0, 12)}`) };
+  expect(tag()).toMatchObject(refused);
+  expect(tag('--dry-run')).toMatchObject(refused);
+  expect(git('rev-parse', 'v0.2.0^{commit}').trim()).toBe(head);
 });

@@ -80,6 +80,7 @@ describe.each(ENGINES)('a refund of a call by the operator, on %s', (engine) => 
           call: id,
           amount_micro_usdc: cost,
           from_provider_micro_usdc: cost - fee,
+          is_own_provider: false,
           reason: REASON,
           duplicate: false,
         },

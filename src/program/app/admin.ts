@@ -97,6 +97,7 @@ export async function mountAdministration(
     notes: createNoteStore(database, { now }),
     log,
     endCall: protocols.endCall.anywhere,
+    isSeenProvider: (provider) => isSeenProvider(database, provider),
   });
   const payouts = createPayouts(database, ledger);
   const providers = adminProviderRoutes({

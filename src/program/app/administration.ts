@@ -86,7 +86,13 @@ export async function openAdministration(
     now,
   };
   const log = createAdminLog(database, { now });
-  const admin = adminRoutes({ ...accounts, log, notes: createNoteStore(database, { now }), endCall: null });
+  const admin = adminRoutes({
+    ...accounts,
+    log,
+    notes: createNoteStore(database, { now }),
+    endCall: null,
+    isSeenProvider: (provider) => isSeenProvider(database, provider),
+  });
   // Names of providers are those of a running gateway.
   const usage = adminUsageRoutes({
     ...accounts,

@@ -18,6 +18,8 @@ export interface Option<T> {
   readonly fallback: T;
   /** The default of a development gateway, if it differs. */
   readonly inDevelopment?: T;
+  /** The default of a production gateway lets people without a key see or do something. Default false. */
+  readonly isOpen?: true;
   /** The value of a secret may be `std::env::NAME`, and is never shown. */
   readonly secret: boolean;
   /** The file may only name the variable of the secret, and not have the secret itself. Default false. */
@@ -88,6 +90,9 @@ export function tableOption<T>({
 }: Described & { readonly optional?: 'none'; readonly entries: Entries<T> }): TableOption<T> {
   return { env: null, defaultText: optional ?? null, fallback: {}, secret, ...rest };
 }
+
+/** The option as one whose default is open to strangers: docs/run/start-a-gateway.md lists each. */
+export const openToStrangers = <T>(closed: Option<T>): Option<T> => ({ ...closed, isOpen: true });
 
 export const KIB = 1024;
 export const MIB = 1024 * KIB;

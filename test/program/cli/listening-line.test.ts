@@ -19,8 +19,9 @@ pricing = { per_call = 0 }
     mode: 'production',
     overrides: { 'server.data_dir': '/tmp/x' },
   });
-  expect(listeningFacts(config, 'http://h')).toEqual({
+  expect(listeningFacts(config, { address: 'http://h', file: 'x.toml' })).toEqual({
     address: 'http://h',
+    config: 'x.toml',
     models: 2,
     tools: 1,
     data: config.dataDir,

@@ -142,7 +142,7 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
     const refund = ['call', 'refund', succeeded.headers.get('x-generation-id')!, '--reason', 'it was wrong'];
     const refunded = await place.run([...refund, '--usd', '0.000003']);
     expect(refunded.stdout).toMatch(
-      /refunded +0\.000003 USD\n[^]*reason +it was wrong\nfrom provider +0\.000003 USD\n/,
+      /refunded +0\.000003 USD\n[^]*reason +it was wrong\nfrom the operator +0\.000003 USD\n$/,
     );
     expect((await place.run([...refund, '--usd', '0.000004'])).output).toContain('already refunded, with 0.000003 USD');
     expect((await place.run([...refund, '--usd', 'x'])).output).toContain('--usd is an amount in USD above 0');

@@ -52,8 +52,18 @@ describe('tollgate serve', () => {
     expect(gateway.output()).toContain(
       'Nothing is on sale: no configuration file is named, and no provider may connect. Name a file with --config, or let',
     );
+    expect(JSON.parse(gateway.stdout())).toMatchObject({
+      msg: 'listening',
+      models: 0,
+      config: 'no file: name one with --config',
+    });
     gateway.signal('SIGTERM');
     await gateway.exited;
+    const admitting = { TOLLGATE_PROVIDERS: 'anyone', TOLLGATE_SIGN_IN_DOMAINS: 'gate.example' };
+    const market = await place.gateway(['serve'], { ...env, ...admitting });
+    expect(market.output()).toContain('No service of yours is on sale: no configuration file is named. Until');
+    market.signal('SIGTERM');
+    await market.exited;
   });
 
   it('says at its start that providers are let in, but no wallet can sign in', async () => {

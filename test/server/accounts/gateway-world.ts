@@ -24,6 +24,7 @@ export const NO_CALLS = {
   findArchived: async () => null,
   archivedUntil: async () => 0,
   endCall: null,
+  isSeenProvider: async () => true,
 };
 
 export const LIMITS: LimitsConfig = {
@@ -151,6 +152,7 @@ export async function openWorld(): Promise<World> {
       findLocks: (asked) => findLocks(database, asked),
       findArchived: async () => null,
       endCall: null,
+      isSeenProvider: async () => true,
       now,
     }),
     { prefix: '/admin/v1' },

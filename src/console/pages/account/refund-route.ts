@@ -11,6 +11,8 @@ export interface RefundDeps {
   readonly ledger: Pick<Ledger, 'find'>;
   readonly refunds: Pick<Refunds, 'refund' | 'find'>;
   readonly findArchived: FindArchived;
+  /** Whether a provider (public key) ever connected. One that did not is the operator's own. */
+  readonly isSeenProvider: (provider: string) => Promise<boolean>;
 }
 
 interface RefundBody extends AmountBody {
@@ -26,12 +28,23 @@ const refundSchema = titled(
       type: 'integer',
       description: 'The part that was taken from the earnings of the provider; 0 if they did not suffice.',
     },
+    is_own_provider: {
+      type: 'boolean',
+      description: 'The provider is your own, of the file of the gateway, so you bear all of it.',
+    },
     duplicate: { type: 'boolean', description: 'The call had been refunded before, so its consumer got nothing now.' },
   }),
 );
 
 export function addRefundRoute(app: FastifyInstance, deps: RefundDeps): void {
-  const { ledger, refunds, findArchived } = deps;
+  const { ledger, refunds, findArchived, isSeenProvider } = deps;
+  const view = async (refund: Refund, duplicate: boolean, provider = refund.provider) => ({
+    call: refund.call,
+    ...viewRefund(refund),
+    from_provider_micro_usdc: Number(refund.fromProvider),
+    is_own_provider: provider !== null && !(await isSeenProvider(provider)),
+    duplicate,
+  });
   const schema = {
     ...ADMINISTRATION,
     summary: 'Refund a call',
@@ -73,7 +86,7 @@ export function addRefundRoute(app: FastifyInstance, deps: RefundDeps): void {
         const refund = await refunds.find(id);
         if (refund !== null) {
           if (hasAmount && amountOf(body) !== refund.amount) refuseSecond(refund);
-          return { data: viewBooked(refund, true) };
+          return { data: await view(refund, true) };
         }
         refuseArchived(await findArchived(id, null), REFUND_OF_ARCHIVED);
         throw new GatewayError('not_found', 'There is no call with this id', { param: 'id' });
@@ -93,7 +106,7 @@ export function addRefundRoute(app: FastifyInstance, deps: RefundDeps): void {
         );
       const result = await refunds.refund(record, amount, body.reason.trim());
       if (!result.ok) refuseSecond(result.refund);
-      return { data: viewBooked(result.refund, result.duplicate) };
+      return { data: await view(result.refund, result.duplicate, record.provider) };
     },
   );
 }
@@ -108,10 +121,3 @@ function refuseSecond({ amount }: Refund): never {
 
 const REFUND_OF_ARCHIVED =
   '. An archived call cannot be refunded: credit its account instead, with the id of the call as the reference (POST /admin/v1/accounts/{id}/credit, or tollgate account credit)';
-
-const viewBooked = (refund: Refund, duplicate: boolean) => ({
-  call: refund.call,
-  ...viewRefund(refund),
-  from_provider_micro_usdc: Number(refund.fromProvider),
-  duplicate,
-});

@@ -46,6 +46,8 @@ interface Refund {
   readonly call: string;
   readonly amount_usd: string;
   readonly from_provider_micro_usdc: number;
+  /** Absent from an older gateway. */
+  readonly is_own_provider?: boolean;
   readonly amount_micro_usdc: number;
   readonly reason: string;
   readonly at: string;
@@ -147,8 +149,12 @@ function describeRefund(refund: Refund, paint: Paint): string {
       [refund.duplicate ? 'was refunded' : 'refunded', `${refund.amount_usd} USD`],
       ['at', refund.at],
       ['reason', refund.reason],
-      ['from provider', `${usd(refund.from_provider_micro_usdc)} USD`],
-      ['from you', `${usd(own)} USD`],
+      ...(refund.is_own_provider
+        ? ([['from the operator', `${refund.amount_usd} USD`]] as const)
+        : ([
+            ['from provider', `${usd(refund.from_provider_micro_usdc)} USD`],
+            ['from you', `${usd(own)} USD`],
+          ] as const)),
     ],
     paint,
   );

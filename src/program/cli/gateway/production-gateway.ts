@@ -75,7 +75,7 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
       listed: source,
       ready: (app, baseUrl) => {
         listens = true;
-        app.logger.info(listeningFacts(config, baseUrl), 'listening');
+        app.logger.info(listeningFacts(config, { address: baseUrl, file }), 'listening');
       },
       stopping: (app) => app.logger.info('stopping: running calls may finish'),
     });

@@ -10,7 +10,7 @@ export function startNotices(config: Config, file: string | null, env: NodeJS.Pr
   const lines = [
     warningToRoot(config.dataDir),
     nothingToSell(config, file),
-    config.tunnel.providers === null ? `Providers: ${NO_PROVIDERS}` : null,
+    config.tunnel.providers === null && file !== null ? `Providers: ${NO_PROVIDERS}` : null,
     ...missingAddress(config),
     unusedExporter(config, env['OTEL_LOGS_EXPORTER'] ?? ''),
     lateCharges(config),
@@ -57,17 +57,26 @@ const lateCharges = ({ ledger: { flush } }: Pick<Config, 'ledger'>): string | nu
     ? null
     : `Charges are on the disk up to ${flush} ms after the answer (ledger.flush): a crash undoes the charges of at most this time, and providers lose them`;
 
-/** Says that nothing is on sale, and what to do. null if the file has services, or lets providers in. */
+/** Says that the operator sells nothing, and what to do. null if the file has services, or lets providers in. */
 function nothingToSell(config: Config, file: string | null): string | null {
-  if (config.services.length > 0 || admitsProviders(config)) return null;
-  const where = file === null ? 'no configuration file is named' : `${file} has no services`;
-  return `Nothing is on sale: ${where}, and no provider may connect. ${
-    file === null ? 'Name a file with --config' : 'Add [[models]] or other services'
-  }, or let providers in with tunnel.providers`;
+  if (config.services.length > 0) return null;
+  if (admitsProviders(config))
+    return file === null
+      ? 'No service of yours is on sale: no configuration file is named. Until a provider connects there is nothing to call. Name a file with --config to sell services of your own'
+      : null;
+  return file === null
+    ? 'Nothing is on sale: no configuration file is named, and no provider may connect. Name a file with --config, or let providers in with TOLLGATE_PROVIDERS=anyone'
+    : `Nothing is on sale: ${file} has no services, and no provider may connect. Add [[models]] or other services, or let providers in with tunnel.providers`;
 }
 
-/** Facts for the log when a gateway listens: its address, and how many services of each kind its file has. */
-export function listeningFacts(config: Pick<Config, 'services' | 'dataDir'>, address: string): Record<string, unknown> {
+/**
+ * Facts for the log when a gateway listens: its address, its file, and how many services of each kind the file has.
+ * `file` is null without one.
+ */
+export function listeningFacts(
+  config: Pick<Config, 'services' | 'dataDir'>,
+  { address, file }: { readonly address: string; readonly file: string | null },
+): Record<string, unknown> {
   const count = (primitive: string) =>
     new Set(config.services.filter((one) => one.service.primitive === primitive).map((one) => one.service.name)).size;
   const kinds = {
@@ -79,6 +88,7 @@ export function listeningFacts(config: Pick<Config, 'services' | 'dataDir'>, add
   };
   return {
     address,
+    config: file ?? 'no file: name one with --config',
     ...Object.fromEntries(Object.entries(kinds).filter(([kind, services]) => services > 0 || kind === 'models')),
     data: config.dataDir,
   };

@@ -86,7 +86,8 @@ export async function superviseWorkers(
       (await crew.start(0)) &&
       (await Promise.all(Array.from({ length: count - 1 }, (_, index) => crew.start(index + 1)))).every(Boolean);
     if (started) {
-      logger.info({ ...listeningFacts(config, address.announce()), workers: count }, 'listening');
+      const facts = listeningFacts(config, { address: address.announce(), file: configFile });
+      logger.info({ ...facts, workers: count }, 'listening');
       await stop.requested;
       logger.info({ workers: count }, 'stopping: running calls may finish');
     }

@@ -1,6 +1,6 @@
 import { isIssuerUrl } from '#security';
 import { domainFault } from '../names.ts';
-import { optionalText, textList, trueOrFalse, whole, DAY_MS, HOUR_MS, MINUTE_MS } from '../option.ts';
+import { optionalText, textList, trueOrFalse, whole, DAY_MS, HOUR_MS, MINUTE_MS, openToStrangers } from '../option.ts';
 
 /** A scope (RFC 6749). Scopes are sent in a quoted value of a header, which these characters cannot end. */
 const SCOPE = /^[!#-[\]-~]{1,128}$/;
@@ -112,14 +112,18 @@ export const AUTHORIZATION = {
     meaning:
       'Whether programs sign in at this gateway by OAuth. Their users agree to a budget and an end for each program. In production this needs `server.public_url`.',
   }),
-  client_documents: trueOrFalse({
-    optional: { text: 'true', fallback: true },
-    meaning:
-      'Whether a client may name itself by the https address of a document about it. The gateway fetches the document.',
-  }),
-  registration: trueOrFalse({
-    optional: { text: 'true', fallback: true },
-    meaning:
-      'Whether clients without such a document may register themselves. A registration that nobody allows anything ends after a day.',
-  }),
+  client_documents: openToStrangers(
+    trueOrFalse({
+      optional: { text: 'true', fallback: true },
+      meaning:
+        'Whether a client may name itself by the https address of a document about it. The gateway fetches the document.',
+    }),
+  ),
+  registration: openToStrangers(
+    trueOrFalse({
+      optional: { text: 'true', fallback: true },
+      meaning:
+        'Whether clients without such a document may register themselves. A registration that nobody allows anything ends after a day.',
+    }),
+  ),
 };

@@ -1,5 +1,5 @@
 import { callCost } from '../blocks/price.ts';
-import { choice, option, whole, HOUR_MS, MIB, optionalText, usd, MINUTE_MS } from '../option.ts';
+import { choice, option, whole, HOUR_MS, MIB, optionalText, usd, MINUTE_MS, openToStrangers } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 
 /* Money: of calls, of quotes, and over chains. */
@@ -109,13 +109,15 @@ export const PAYMENTS = {
     meaning:
       'If the books were not compared with a treasury for this time, the gateway logs an error and `/health/ready` names the chain.',
   }),
-  strangers_max: usd({
-    min: 0n,
-    max: 1_000_000_000_000n,
-    default: 1_000_000_000n,
-    meaning:
-      'Limit on the sum of credited payments from wallets without their own account that are not final yet, over all chains. Payments above it are credited when they are final.',
-  }),
+  strangers_max: openToStrangers(
+    usd({
+      min: 0n,
+      max: 1_000_000_000_000n,
+      default: 1_000_000_000n,
+      meaning:
+        'Limit on the sum of credited payments from wallets without their own account that are not final yet, over all chains. Payments above it are credited when they are final.',
+    }),
+  ),
   compare_ms: whole({
     min: 1_000,
     max: 24 * HOUR_MS,

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { hostNameFault, originFault } from '../names.ts';
-import { choice, optionalText, text, textList, urlFault, whole } from '../option.ts';
+import { choice, optionalText, text, textList, urlFault, whole, openToStrangers } from '../option.ts';
 
 const SEED = /^(?:[0-9a-fA-F]{64}|[A-Za-z0-9+/]{43}=?|[A-Za-z0-9_-]{43})$/;
 
@@ -76,11 +76,13 @@ export const SERVER = {
         ? null
         : 'is too short, too long, or contains characters that a header cannot carry',
   }),
-  admin_networks: networkList({
-    env: 'TOLLGATE_ADMIN_NETWORKS',
-    meaning:
-      'Networks from which the admin key is accepted. If the list is empty, it is accepted from everywhere. List `127.0.0.1` and `::1` too if commands on this machine must reach the running gateway.',
-  }),
+  admin_networks: openToStrangers(
+    networkList({
+      env: 'TOLLGATE_ADMIN_NETWORKS',
+      meaning:
+        'Networks from which the admin key is accepted. If the list is empty, it is accepted from everywhere. List `127.0.0.1` and `::1` too if commands on this machine must reach the running gateway.',
+    }),
+  ),
   identity_seed: optionalText({
     env: 'TOLLGATE_IDENTITY_SEED',
     secret: true,

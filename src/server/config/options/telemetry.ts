@@ -1,4 +1,4 @@
-import { choice, commaSeparated, optionalText, urlFault, whole, HOUR_MS } from '../option.ts';
+import { choice, commaSeparated, optionalText, urlFault, whole, HOUR_MS, openToStrangers } from '../option.ts';
 
 /* What a gateway reports: traces and logs, posts about trouble, and figures of its calls. */
 
@@ -112,19 +112,23 @@ export const ALERTS = {
 };
 
 export const ANALYTICS = {
-  public: choice({
-    values: ['on', 'delayed', 'off'],
-    default: 'on',
-    meaning:
-      'Whether everybody can see the figures of the market. `delayed` leaves out today and yesterday. `off` answers 404.',
-  }),
-  users_min: whole({
-    min: 0,
-    max: 1_000_000,
-    default: 0,
-    meaning:
-      'Smallest number of users for public figures. They leave out a day on which fewer users were active, and a day of a service that fewer users called, because its volume would show what these few paid. 0 shows every day.',
-  }),
+  public: openToStrangers(
+    choice({
+      values: ['on', 'delayed', 'off'],
+      default: 'on',
+      meaning:
+        'Whether everybody can see the figures of the market. `delayed` leaves out today and yesterday. `off` answers 404.',
+    }),
+  ),
+  users_min: openToStrangers(
+    whole({
+      min: 0,
+      max: 1_000_000,
+      default: 0,
+      meaning:
+        'Smallest number of users for public figures. They leave out a day on which fewer users were active, and a day of a service that fewer users called, because its volume would show what these few paid. 0 shows every day.',
+    }),
+  ),
   retention_days: whole({
     min: 31,
     max: 36_500,

@@ -142,11 +142,15 @@ function RefundForm({ call, onDone }: { readonly call: CallDetail; readonly onDo
   const [reason, setReason] = useState('');
   const toast = useToast();
   const queries = useQueryClient();
-  const refund = useAccountChange<AnswerOf<'refundCall'>['data']>(async ({ from_provider_micro_usdc: share }) => {
-    await queries.invalidateQueries({ queryKey: [...ACCOUNTS, 'call', call.id] });
-    toast(share > 0 ? `Refunded. Its provider bore ${exactMicroUsd(share)}.` : 'Refunded.');
-    onDone();
-  });
+  const refund = useAccountChange<AnswerOf<'refundCall'>['data']>(
+    async ({ from_provider_micro_usdc: share, is_own_provider: isOwn }) => {
+      await queries.invalidateQueries({ queryKey: [...ACCOUNTS, 'call', call.id] });
+      toast(
+        share > 0 && !isOwn ? `Refunded. Its provider bore ${exactMicroUsd(share)}.` : 'Refunded, from the operator.',
+      );
+      onDone();
+    },
+  );
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     const amount = usd.trim();
