@@ -1,5 +1,13 @@
 import { loadStatements, type Database } from '#store';
+import type { OfferOutage } from '#catalog';
 import type { RaisedAlert } from './raised-alerts.ts';
+
+/** An outage as its process saw it, with its last error. */
+export interface ReportedOutage extends OfferOutage {
+  readonly reason: string | null;
+  /** Id of the call that had this error. */
+  readonly call: string | null;
+}
 
 /** A process of a gateway reports this of itself. Times are epoch milliseconds. */
 interface GatewayReport {
@@ -13,6 +21,8 @@ interface GatewayReport {
   readonly inFlight: number;
   readonly rssBytes: number;
   readonly alerts: readonly RaisedAlert[];
+  /** At most 50. Absent from a process of an older version. */
+  readonly outages?: readonly ReportedOutage[];
 }
 
 /** A report of a process, and whether it is too old: the process has ended without a word, or hangs. */

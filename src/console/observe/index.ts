@@ -1,7 +1,12 @@
 export { type RefusalLog, createCallLog, createRefusalLog, createTaskLog } from './call-log.ts';
 export type { FundFigures } from './fund-metrics.ts';
 export { type CallsNow, readCallsNow } from './calls-now.ts';
-export { createGatewayReports, type GatewayReports, type ReportedGateway } from './gateway-reports.ts';
+export {
+  createGatewayReports,
+  type GatewayReports,
+  type ReportedGateway,
+  type ReportedOutage,
+} from './gateway-reports.ts';
 export { createDatabaseCheck, healthRoutes, type Readiness } from './health.ts';
 export { watchLateAttempts } from './late-attempts.ts';
 export { type ServiceFailure, type LastFailures, createLastFailures } from './last-failures.ts';

@@ -26,6 +26,8 @@ export interface LastFailures {
   readonly sink: CallSink;
   /** Of all offers, or of those of the provider with this id or name. The newest first. */
   all(provider: string | null): readonly FailedAttemptAt[];
+  /** The newest failure of an offer as one text, with the id of its call. */
+  newestOf(offer: Pick<Offer, 'id'>): { readonly reason: string | null; readonly call: string | null };
   /** The newest first. */
   failuresOf(offer: Pick<Offer, 'id'>): readonly KeptFailure[];
 }
@@ -54,6 +56,11 @@ export function createLastFailures(now: () => number): LastFailures {
         };
         failures.set(offer.id, [newest, ...failures.entriesOf(offer.id)]);
       },
+    },
+    newestOf({ id }) {
+      const [newest] = failures.entriesOf(id);
+      if (newest === undefined) return { reason: null, call: null };
+      return { reason: [newest.reason, newest.replyText].filter(Boolean).join(': '), call: newest.call };
     },
     failuresOf: ({ id }) => failures.entriesOf(id).map(({ offer: _offer, ...attempt }) => attempt),
     all: (filter) =>

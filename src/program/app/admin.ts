@@ -136,6 +136,7 @@ export async function mountAdministration(
     health: phases.network.routing.health,
     registry,
     lastFailures,
+    gateways,
     database,
     payouts,
     findProvider: async (provider) =>

@@ -7,9 +7,24 @@ import type { CheckReady } from './health.ts';
 
 const DAY_MS = 86_400_000;
 
-export function openGatewayReports({ foundation, observers, access }: Phases, ready: CheckReady): GatewayReports {
+/** The outages of a report: of the operator's own offers first, so that strangers cannot crowd them out. */
+const OUTAGES_MAX = 50;
+
+export function openGatewayReports(
+  { foundation, observers, access, network }: Phases,
+  ready: CheckReady,
+): GatewayReports {
   const { database, raised, resources, now } = foundation;
+  const { ownOffers, lastFailures, running } = observers;
   const startedAt = now();
+  const outages = () => {
+    const [own, others] = [true, false].map((isOwn) =>
+      network.routing.health.outages().filter(({ offer }) => ownOffers.has(offer) === isOwn),
+    );
+    return [...others!, ...own!]
+      .slice(-OUTAGES_MAX)
+      .map((outage) => ({ ...outage, ...lastFailures.newestOf({ id: outage.offer }) }));
+  };
   const reports = createGatewayReports({
     database,
     id: randomUUID(),
@@ -18,7 +33,7 @@ export function openGatewayReports({ foundation, observers, access }: Phases, re
       const { ready: isReady, checks } = await ready();
       const state = access.drain.announced() ? 'stopping' : isReady ? 'ready' : 'not_ready';
       let inFlight = 0;
-      for (const { running } of observers.running.places()) inFlight += running;
+      for (const place of running.places()) inFlight += place.running;
       return {
         host: hostname(),
         pid: process.pid,
@@ -29,6 +44,7 @@ export function openGatewayReports({ foundation, observers, access }: Phases, re
         inFlight,
         rssBytes: process.memoryUsage.rss(),
         alerts: raised.since(now() - DAY_MS),
+        outages: outages(),
       };
     },
   });

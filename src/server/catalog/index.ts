@@ -19,7 +19,7 @@ export {
   statusSchema,
   viewHealth,
 } from './health-view.ts';
-export { type Health, createHealth } from './health/health.ts';
+export { type Health, type OfferOutage, createHealth } from './health/health.ts';
 export type { HealthState } from './health/offer-outages.ts';
 export { type KeptFigures, type OfferFigures, type PromptSums, openKeptFigures } from './health/kept-figures.ts';
 export { createSlidingCount } from './health/rolling-stats.ts';

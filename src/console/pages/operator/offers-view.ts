@@ -3,29 +3,21 @@ import { OPERATOR } from '#billing';
 import { costAtMost, formatUsd, type MicroUsd, type Rates, ratesToUsd } from '#billing/amounts';
 import { PRIMITIVES } from '#config';
 import { isOfKind, KINDS_OF_MODELS } from '#config/model-kinds';
-import {
-  type Catalog,
-  type Health,
-  type HealthSources,
-  isOwn,
-  type Offer,
-  type OfferStatus,
-  pricingSchema,
-  viewHealth,
-  viewPrice,
-} from '#catalog';
-import type { LastFailures } from '#observe';
+import { type Catalog, type HealthSources, isOwn, type Offer, pricingSchema, viewHealth, viewPrice } from '#catalog';
+import type { GatewayReports, LastFailures, ReportedOutage } from '#observe';
 import type { Database } from '#store';
 import { micro } from '../account/generation-view.ts';
 import { objectOf, titled } from '../route-schemas.ts';
+import { type HealthOfOperator, outagesElsewhere, statusProperties, viewStatus } from './offer-status.ts';
 import { addSums, NO_SUMS, type SumsWithOwn, sumsSchema, viewSumsWithOwn, withOwn } from './sums-view.ts';
 
 /* Offers as the operator sees them: health with its cause, price and cost, and what they earned in a range. */
 
 export interface OffersDeps extends HealthSources {
-  readonly health: HealthSources['health'] & Pick<Health, 'evidence'>;
+  readonly health: HealthOfOperator;
   readonly catalog: Pick<Catalog, 'offers'>;
-  readonly lastFailures: Pick<LastFailures, 'failuresOf'>;
+  readonly lastFailures: Pick<LastFailures, 'newestOf'>;
+  readonly gateways: Pick<GatewayReports, 'all'>;
   readonly database: Pick<Database, 'snapshot'>;
   readonly now: () => number;
 }
@@ -45,17 +37,7 @@ export const offerSchema = titled(
     provider_name: { type: ['string', 'null'] },
     own: { type: 'boolean', description: "Whether it is of the operator's own file." },
     upstream_model: { type: ['string', 'null'], description: 'Name of the model at the vendor, of an own model.' },
-    status: {
-      type: ['string', 'null'],
-      enum: ['healthy', 'untried', 'failing', 'cooling_down', 'away', null],
-      description: 'As in the public pages. null if it is not offered now.',
-    },
-    status_since: time('Since when it fails, as the process that answers saw it; null if it does not or if unknown.'),
-    status_reason: {
-      type: ['string', 'null'],
-      description: 'Why it is not healthy: the last error of the provider. null if it is, or if unknown.',
-    },
-    status_call: { type: ['string', 'null'], description: 'Id of the call that had this error.' },
+    ...statusProperties,
     worked_at: time('When a call succeeded last, as the process that answers saw it since its start.'),
     uptime_last_1h: { type: ['number', 'null'], description: 'Share of attempts of the last hour that did not fail.' },
     pricing: { ...pricingSchema, type: ['object', 'null'], description: 'null if it is not offered now.' },
@@ -92,6 +74,7 @@ export function testCostOf({ primitive, model, price }: Offer): MicroUsd | null 
  */
 export async function findOffers(deps: OffersDeps, range: ConsoleRange, provider: string | null = null) {
   const now = deps.now();
+  const elsewhere = outagesElsewhere(await deps.gateways.all());
   const offers = deps.catalog.offers().filter((offer) => provider === null || offer.provider.id === provider);
   const own = new Set(deps.catalog.offers().flatMap((offer) => (isOwn(offer) ? [offer.provider.id] : [])));
   const { rows, attempts, prices } = await deps.database.snapshot(OPERATOR, async (query) => ({
@@ -124,6 +107,7 @@ export async function findOffers(deps: OffersDeps, range: ConsoleRange, provider
     const key = keyOf(offer.primitive, offer.service, offer.provider.id);
     seen.add(key);
     return viewOffer(offer, deps, {
+      outages: elsewhere.get(offer.id) ?? [],
       sums: sums.get(key) ?? NO_SUMS,
       attempts: attempts.get(offer.id) ?? NO_ATTEMPTS,
       priceSince: prices.get(offer.price.id) ?? null,
@@ -144,13 +128,15 @@ const keyOf = (primitive: string, service: string, provider: string): string =>
 const iso = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
 
 interface OfferFacts {
+  /** Of other processes. */
+  readonly outages: readonly ReportedOutage[];
   readonly sums: SumsWithOwn;
   readonly attempts: { readonly successes: number; readonly failures: number };
   readonly priceSince: number | null;
 }
 
-function viewOffer(offer: Offer, deps: OffersDeps, { sums, attempts, priceSince }: OfferFacts) {
-  const { status, uptime_last_1h } = viewHealth(offer, deps);
+function viewOffer(offer: Offer, deps: OffersDeps, { outages, sums, attempts, priceSince }: OfferFacts) {
+  const { uptime_last_1h } = viewHealth(offer, deps);
   const cost: Rates | null = (offer.endpoint.kind === 'direct' ? offer.endpoint.cost?.rates : undefined) ?? null;
   const test = testCostOf(offer);
   return {
@@ -160,8 +146,7 @@ function viewOffer(offer: Offer, deps: OffersDeps, { sums, attempts, priceSince 
     provider_name: offer.provider.name,
     own: isOwn(offer),
     upstream_model: isOwn(offer) ? (offer.model?.upstreamModel ?? null) : null,
-    status,
-    ...reasonOf(offer, status, deps),
+    ...viewStatus(offer, deps, outages),
     worked_at: iso(deps.health.evidence(offer).workedAt),
     uptime_last_1h,
     pricing: viewPrice(offer),
@@ -170,19 +155,6 @@ function viewOffer(offer: Offer, deps: OffersDeps, { sums, attempts, priceSince 
     attempts: { succeeded: attempts.successes, failed: attempts.failures },
     sums: viewSumsWithOwn(sums),
     test_micro_usdc: test === null ? null : Number(test),
-  };
-}
-
-function reasonOf(offer: Offer, status: OfferStatus, { health, lastFailures }: OffersDeps) {
-  const none = { status_since: null, status_reason: null, status_call: null };
-  const isUnproved = status === 'untried' && health.stats(offer).lastHour.failures === 0;
-  if (status === 'healthy' || isUnproved) return none;
-  if (status === 'away') return { ...none, status_reason: "Its provider's proxy is not connected" };
-  const [newest] = lastFailures.failuresOf(offer);
-  return {
-    status_since: iso(health.evidence(offer).failsSince),
-    status_reason: newest === undefined ? null : [newest.reason, newest.replyText].filter(Boolean).join(': '),
-    status_call: newest?.call ?? null,
   };
 }
 
@@ -200,6 +172,7 @@ function viewFormer(key: string, sums: SumsWithOwn, own: ReadonlySet<string>) {
     status_since: null,
     status_reason: null,
     status_call: null,
+    failing_accounts: [],
     worked_at: null,
     uptime_last_1h: null,
     pricing: null,

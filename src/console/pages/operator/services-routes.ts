@@ -31,7 +31,7 @@ export interface TestCallEnd {
 interface ServicesDeps extends OffersDeps {
   readonly gate: AdminGate;
   readonly identity: Pick<Identity, 'providerId'>;
-  readonly lastFailures: Pick<LastFailures, 'failuresOf' | 'all'>;
+  readonly lastFailures: Pick<LastFailures, 'newestOf' | 'all'>;
   readonly payouts: Pick<Payouts, 'list'>;
   readonly findProvider: (provider: string) => Promise<KnownProvider | null>;
   readonly earnings: (provider: string) => Promise<MicroUsd>;

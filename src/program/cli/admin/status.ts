@@ -154,6 +154,8 @@ export interface Offer {
   readonly provider_name: string | null;
   readonly status: string | null;
   readonly status_reason: string | null;
+  /** Absent from an older gateway. */
+  readonly failing_accounts?: readonly string[];
   readonly price_since: string | null;
   readonly sums: CallSums & { readonly unknown_cost_micro_usdc: number };
 }
@@ -200,7 +202,7 @@ export const offerTable = (offers: readonly Offer[], paint: Paint): string =>
     offers.map((row) => [
       row.service,
       row.provider_name ?? row.provider?.slice(0, 8) ?? 'nobody served',
-      row.status ?? 'not offered',
+      stateOf(row),
       `${row.sums.requests}`,
       `${row.sums.failed}`,
       usd(row.sums.charged_micro_usdc),
@@ -212,6 +214,12 @@ export const offerTable = (offers: readonly Offer[], paint: Paint): string =>
     paint,
     ['SERVED', 'FAILED', 'USD', 'COST', 'MARGIN'],
   );
+
+function stateOf({ status, failing_accounts: accounts = [] }: Offer): string {
+  if (status !== 'degraded') return status ?? 'not offered';
+  if (accounts.length === 0) return 'failed last';
+  return `failing for ${accounts.length} account${accounts.length === 1 ? '' : 's'}`;
+}
 
 interface Trial {
   readonly ok: boolean;

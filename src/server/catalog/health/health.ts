@@ -11,6 +11,18 @@ import {
 import type { OfferFigures } from './kept-figures.ts';
 import type { OutageRules, HealthState } from './offer-outages.ts';
 
+/** An offer that has failed, without a success of any account since. */
+export interface OfferOutage {
+  /** Id of the offer. */
+  readonly offer: string;
+  /** Whether it rests for all accounts. */
+  readonly forAll: boolean;
+  /** The accounts for which it rests, because their own calls failed. Empty once these failures are forgotten. */
+  readonly accounts: readonly string[];
+  /** Epoch milliseconds of the first failure; null if a call succeeded since, which began before the newest failure. */
+  readonly since: number | null;
+}
+
 /** The health of offers, from real calls. */
 export interface Health extends Pick<
   CountedOffers,
@@ -44,6 +56,10 @@ export interface Health extends Pick<
    * it is that it failed for all, which is not forgotten until a call succeeds.
    */
   failing(offer: Offer): boolean;
+  /** The outage of an offer as this process saw it; null if its last call succeeded. For the operator alone. */
+  outageOf(offer: Pick<Offer, 'id'>): OfferOutage | null;
+  /** Of all offers, the newest failure last. */
+  outages(): readonly OfferOutage[];
   /** The state of an offer for `account`; without `account`, its state for all accounts. */
   healthState(offer: Offer, account?: string): HealthState;
   /** A call is about to try this cooled-down offer. Other calls stay away until its result is known. */
@@ -110,9 +126,18 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
   const isOfEarlierConnection = (offer: Offer, beganAt: number): boolean =>
     beganAt < (returnedAt.get(offer.provider.id) ?? -Infinity);
 
+  const outageOf = ({ id }: Pick<Offer, 'id'>): OfferOutage | null => {
+    const state = states.find(id);
+    const { forAll, accounts } = state?.outages?.down(now()) ?? NOT_DOWN;
+    const since = state?.failsSince ?? null;
+    return forAll || accounts.length > 0 || since !== null ? { offer: id, forAll, accounts, since } : null;
+  };
+
   return {
     ...figures,
     healthState,
+    outageOf,
+    outages: () => [...states.all()].flatMap((state) => outageOf(state) ?? []),
     available(offer, account) {
       return isAvailable(healthState(offer, account));
     },
@@ -178,6 +203,8 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
 
 /** With fewer calls in the last hour, failures are not held against an offer in public: one caller may cause them. */
 const JUDGED_FROM = 10;
+
+const NOT_DOWN = { forAll: false, accounts: [] } as const;
 
 const isAvailable = (healthState: HealthState): boolean =>
   healthState === 'good' || healthState === 'recent' || healthState === 'probe';

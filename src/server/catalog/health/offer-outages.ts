@@ -17,6 +17,8 @@ export interface OfferOutages {
   isFailing(at: number): boolean;
   /** Whether the last that is known for all accounts is a failure, however long ago it was. */
   lastFailed(): boolean;
+  /** Whether it is down for all accounts, and for which accounts it is down besides. */
+  down(at: number): { readonly forAll: boolean; readonly accounts: readonly string[] };
   triedAgainAt(at: number, account?: string): number;
   failed(at: number, adds: number): void;
   /** Records a failed call of this account. */
@@ -101,6 +103,10 @@ export function createOfferOutages(rules: OutageRules): OfferOutages {
     isFailing: (at) =>
       [common, ...own.values()].some((outage) => isDown(outage, at, rules) || hasJustFailed(outage, at, rules)),
     lastFailed: () => common.down,
+    down: (at) => ({
+      forAll: isDown(common, at, rules),
+      accounts: [...own].flatMap(([account, outage]) => (isDown(outage, at, rules) ? [account] : [])),
+    }),
     triedAgainAt(at, account) {
       const outage = ownOf(account);
       if (!outage || !isDown(outage, at, rules)) return triedAgainAt(common, rules);

@@ -13,6 +13,7 @@ interface Offer {
   readonly status_since: string | null;
   readonly status_reason: string | null;
   readonly status_call: string | null;
+  readonly failing_accounts: readonly string[];
   readonly worked_at: string | null;
   readonly price_since: string | null;
   readonly cost: Readonly<Record<string, number>> | null;
@@ -74,6 +75,29 @@ test('healthy is only what was seen to work, and a failure has its cause, its ca
   expect(gone.status_call).toMatch(/^gen-/);
   const shown = (await (await spine.get('/services/model/idle/chat')).json()) as { readonly data: { status: string } };
   expect(shown.data.status).toBe('untried');
+});
+
+test('what fails for one account is not healthy for the operator, until a call succeeds; nobody else sees it', async () => {
+  const publicly = async () =>
+    (await (await spine.get('/services/model/test/model')).text()) +
+    (await (await spine.get('/models/test/model/endpoints')).text()) +
+    (await (await spine.get('/providers')).text());
+  const before = Date.now();
+  await (await spine.post('/chat/completions', ask('hello !status:500'))).text();
+  const failing = await offerOf('test/model');
+  expect(failing).toMatchObject({ status: 'degraded', failing_accounts: [spine.account] });
+  expect(failing.status_reason).toContain('500');
+  expect(Date.parse(failing.status_since!)).toBeGreaterThanOrEqual(before - 1_000);
+  expect((await admin(`/calls/${failing.status_call!}`)).status).toBe(200);
+  const shown = await publicly();
+  expect(shown).toContain('"status":"healthy"');
+  expect(shown).not.toContain('degraded');
+  expect(shown).not.toContain('failing_accounts');
+  expect(shown).not.toContain(spine.account);
+  // Another account's success shows that it works.
+  const { key } = await spine.tenant('another', '1');
+  await (await spine.post('/chat/completions', ask('hello'), { authorization: `Bearer ${key}` })).text();
+  expect(await offerOf('test/model')).toMatchObject({ status: 'healthy', status_since: null, failing_accounts: [] });
 });
 
 test('the margin of an offer follows from its price and its cost', async () => {

@@ -150,6 +150,7 @@ function OfferState({ offer }: { readonly offer: Offer }): ReactNode {
   return (
     <>
       <Status status={status} uptime={uptime} />
+      {status === 'degraded' && <FailingFor accounts={offer.failing_accounts} />}
       {since !== null && (
         <span className="block text-xs whitespace-nowrap text-soft">
           since <Time at={since} />
@@ -169,6 +170,16 @@ function OfferState({ offer }: { readonly offer: Offer }): ReactNode {
         </span>
       )}
     </>
+  );
+}
+
+/** For whom alone an offer fails, which the public pages do not show. */
+function FailingFor({ accounts }: { readonly accounts: readonly string[] }): ReactNode {
+  if (accounts.length === 0) return <span className="block text-sm text-soft">Its last call failed</span>;
+  return (
+    <span title={accounts.join(', ')} className="block text-sm whitespace-nowrap">
+      Failing for {formatNumber(accounts.length)} {accounts.length === 1 ? 'account' : 'accounts'}
+    </span>
   );
 }
 

@@ -21,10 +21,12 @@ const FILTERS = [
 ] as const;
 type Filter = (typeof FILTERS)[number]['value'];
 
+const BROKEN: ReadonlySet<string> = new Set(['degraded', 'failing', 'cooling_down', 'away']);
+
 const PASSES: Readonly<Record<Filter, (offer: Offer) => boolean>> = {
   '': () => true,
   losing: ({ sums }) => sums.margin_micro_usd < 0,
-  broken: ({ status }) => status === 'failing' || status === 'cooling_down' || status === 'away',
+  broken: ({ status }) => status !== null && BROKEN.has(status),
   uncosted: ({ own, cost }) => own && cost === null,
 };
 
