@@ -7,6 +7,7 @@ import { KindMark } from '../ui/kind.tsx';
 import { formatNumber } from '../ui/number.ts';
 import { formatDuration, Time } from '../ui/time.tsx';
 import { Flags } from './flags.tsx';
+import { whyFailed } from './causes.ts';
 import { Outcome } from './outcome.tsx';
 
 /** The units of meters that count things; those of tokens have their own names. */
@@ -29,6 +30,7 @@ export function CallFacts({
   readonly keyName?: string | undefined;
   readonly parentPage: (id: string) => string;
 }): ReactNode {
+  const error = call.error ?? whyFailed(call);
   const usage = Object.entries(call.usage_details).filter(([, count]) => typeof count === 'number');
   const facts: readonly (readonly [string, ReactNode])[] = [
     ['Service', call.tool === null ? call.service : `${call.service} › ${call.tool}`],
@@ -56,9 +58,9 @@ export function CallFacts({
         </span>
       }
     >
-      {call.error !== null && (
+      {error !== null && (
         <div className="mb-4">
-          <ErrorNote error={call.error} title="The call failed" />
+          <ErrorNote error={error} title={call.failed ? 'The call failed' : 'The call ended with an error'} />
         </div>
       )}
       <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-2 sm:gap-x-6">

@@ -7,6 +7,7 @@ import { Money } from '../ui/money.tsx';
 import { formatNumber } from '../ui/number.ts';
 import { Table, type Column } from '../ui/table.tsx';
 import { formatDuration, Time } from '../ui/time.tsx';
+import { whyFailed } from './causes.ts';
 import { Outcome } from './outcome.tsx';
 
 const tokensOf = ({ tokens_prompt, tokens_completion }: CallRow) => tokens_prompt + tokens_completion;
@@ -38,9 +39,7 @@ const columnsOf = (pageOf: (id: string) => string): readonly Column<CallRow>[] =
             {row.is_batch ? 'Batch' : isRun(row) ? 'Chat with tools' : KIND_NAMES[row.primitive].one}
             {row.parent === null ? '' : ' under another call'}, <Time at={row.created_at} />
           </p>
-          {row.failed && row.error !== null && (
-            <p className="line-clamp-2 max-w-[60ch] text-sm wrap-anywhere text-soft">{row.error}</p>
-          )}
+          {row.failed && <p className="line-clamp-2 max-w-[60ch] text-sm wrap-anywhere text-soft">{whyFailed(row)}</p>}
           {row.outcome !== 'complete' && (
             <p className="mt-1 sm:hidden">
               <Outcome of={row} />

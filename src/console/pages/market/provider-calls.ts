@@ -16,7 +16,8 @@ export interface CallsQuery {
   readonly limit: number;
 }
 
-const { outcome, tokens_prompt, tokens_completion, usage_details, request_id, flags } = callProperties;
+const { outcome, failed, error_code, tokens_prompt, tokens_completion, usage_details, request_id, flags } =
+  callProperties;
 
 /** A call as its provider sees it: what it used and earned, and nothing about who called. */
 const callSchema = titled(
@@ -29,6 +30,8 @@ const callSchema = titled(
     tool: { type: ['string', 'null'] },
     primitive: { type: ['string', 'null'], enum: [...PRIMITIVES, null] },
     outcome,
+    failed,
+    error_code,
     tokens_prompt,
     tokens_completion,
     usage_details,
@@ -47,7 +50,7 @@ export const providerCallsSchema = {
   summary: 'List the calls of your services',
   operationId: 'listProviderCalls',
   description:
-    'Calls that your services answered and that have ended, the one that ended last first, also those that earned nothing. `last_failures` of `/provider/services` has those that failed. Not allowed for a key with a spending limit, a rate, an expiry, a list of services or a price to ask above.',
+    'Calls that your services answered and that have ended, the one that ended last first, also those that earned nothing, and those that they answered with a failure (`failed`). `last_failures` of `/provider/services` has the requests that they did not answer as they should. Not allowed for a key with a spending limit, a rate, an expiry, a list of services or a price to ask above.',
   tags: ['Providers'],
   querystring: {
     type: 'object',
@@ -89,6 +92,8 @@ function viewProviderCall(record: LockRecord) {
     tool: call.tool,
     primitive: call.primitive,
     outcome: call.outcome,
+    failed: call.failed,
+    error_code: call.error_code,
     tokens_prompt: call.tokens_prompt,
     tokens_completion: call.tokens_completion,
     usage_details: call.usage_details,

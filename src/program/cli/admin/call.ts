@@ -6,6 +6,7 @@ interface Call {
   readonly id: string;
   readonly state: string;
   readonly outcome: string | null;
+  readonly failed: boolean;
   readonly account: string;
   readonly api_key: string | null;
   readonly request_id: string | null;
@@ -171,7 +172,7 @@ function describe(call: Call, paint: Paint): string {
       ...known('provider', provider),
       ['began', call.created_at],
       ['ended', call.resolved_at ?? 'not yet'],
-      ['state', [call.state, call.outcome].filter((part) => part !== null).join(', ')],
+      ['state', [call.state, call.failed ? 'failed' : call.outcome].filter((part) => part !== null).join(', ')],
       ...known('status', call.status == null ? null : `${call.status} ${call.error_code ?? 'ok'}`),
       ...known('error', call.error),
       ...(call.failed_attempts ?? []).map((failed) => ['failed', attemptIn(failed)] as const),

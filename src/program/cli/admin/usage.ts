@@ -7,6 +7,7 @@ interface Call {
   readonly created_at: string;
   readonly state: string;
   readonly outcome: string | null;
+  readonly failed: boolean;
   readonly service: string | null;
   readonly tool: string | null;
   readonly provider_name: string | null;
@@ -16,6 +17,7 @@ interface Call {
   readonly refunded_micro_usdc?: number;
   readonly status: number | null;
   readonly error: string | null;
+  readonly error_code: string | null;
 }
 
 interface CallsFlags extends AdminFlags {
@@ -36,8 +38,8 @@ const shortened = (text: string): string =>
     ? text
     : `${text.slice(0, text.lastIndexOf(' ', ERROR_CHARS) + 1 || ERROR_CHARS).trimEnd()} …`;
 
-function endOf({ status, state, outcome, refunded_micro_usdc: refunded }: Call): string {
-  const end = `${status ?? state} ${outcome ?? ''}`.trim();
+function endOf({ status, state, outcome, failed, refunded_micro_usdc: refunded }: Call): string {
+  const end = `${status ?? state} ${failed ? 'failed' : (outcome ?? '')}`.trim();
   return refunded === undefined ? end : `${end}, refunded ${usd(refunded)}`;
 }
 
@@ -90,7 +92,7 @@ export function callsCommand(): Command {
                 call.provider_name ?? call.failed_attempts.at(-1)?.provider ?? '',
                 usd(call.cost_micro_usdc),
                 call.state === 'held' ? 'runs' : endOf(call),
-                shortened(call.error ?? ''),
+                shortened(call.error ?? (call.failed ? call.error_code : null) ?? ''),
               ]),
               paint,
               ['USD'],

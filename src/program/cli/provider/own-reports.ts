@@ -63,6 +63,9 @@ interface Call {
   readonly service: string | null;
   readonly tool: string | null;
   readonly outcome: string | null;
+  /** Absent from an older gateway. */
+  readonly failed?: boolean;
+  readonly error_code?: string | null;
   readonly tokens_prompt: number;
   readonly tokens_completion: number;
   readonly earned_micro_usdc: number;
@@ -175,21 +178,7 @@ async function calls(flags: OwnFlags): Promise<void> {
     throw new CliError(`--limit is a number of calls, such as 50, not ${flags.limit}`);
   await report(
     flags,
-    async (pages) => {
-      const all: Call[] = [];
-      let cursor: string | null = '';
-      while (all.length < most && cursor !== null) {
-        const query = new URLSearchParams({ limit: String(Math.min(PAGE, most - all.length)) });
-        if (cursor !== '') query.set('cursor', cursor);
-        const next: { readonly data: readonly Call[]; readonly next_cursor: string | null } = await page(
-          pages,
-          `/provider/calls?${query}`,
-        );
-        all.push(...next.data);
-        cursor = next.next_cursor;
-      }
-      return all;
-    },
+    (pages) => newestCalls(pages, most),
     (all) =>
       all.length === 0
         ? 'No call has ended yet.'
@@ -203,7 +192,7 @@ async function calls(flags: OwnFlags): Promise<void> {
               String(call.tokens_completion),
               call.duration_ms === null ? '-' : String(call.duration_ms),
               usd(call.earned_micro_usdc),
-              [call.outcome ?? '-', ...call.flags].join(' '),
+              [...endOf(call), ...call.flags].join(' '),
             ]),
             paint,
             ['IN', 'OUT', 'MS', 'EARNED'],
@@ -211,11 +200,47 @@ async function calls(flags: OwnFlags): Promise<void> {
   );
 }
 
-/** The newest failures at all services, the newest first. */
+async function newestCalls(pages: OwnPages, most: number): Promise<readonly Call[]> {
+  const all: Call[] = [];
+  let cursor: string | null = '';
+  while (all.length < most && cursor !== null) {
+    const query = new URLSearchParams({ limit: String(Math.min(PAGE, most - all.length)) });
+    if (cursor !== '') query.set('cursor', cursor);
+    const next: { readonly data: readonly Call[]; readonly next_cursor: string | null } = await page(
+      pages,
+      `/provider/calls?${query}`,
+    );
+    all.push(...next.data);
+    cursor = next.next_cursor;
+  }
+  return all;
+}
+
+const endOf = ({ failed, error_code: code, outcome }: Call): readonly string[] =>
+  failed === true ? ['failed', ...(code == null ? [] : [code])] : [outcome ?? '-'];
+
+/** So many of the newest calls are searched for those that were answered with a failure. */
+const SEARCHED_CALLS = 1_000;
+
+/** The newest failures at all services, and the failures with which they answered calls, the newest first. */
 async function failures(pages: OwnPages): Promise<readonly FailedCall[]> {
-  const { services } = await page<Services>(pages, '/provider/services');
+  const [{ services }, ended] = await Promise.all([
+    page<Services>(pages, '/provider/services'),
+    newestCalls(pages, SEARCHED_CALLS),
+  ]);
+  const answered = ended
+    .filter(({ failed }) => failed)
+    .map((call) => ({
+      at: call.ended_at,
+      service: [call.service, call.tool].filter((part) => part !== null).join(' '),
+      request_id: call.request_id ?? '-',
+      status: 200,
+      reason: `it answered with a failure${call.error_code == null ? ', or with nothing' : `: ${call.error_code}`}`,
+      said: null,
+    }));
   return services
     .flatMap(({ name, last_failures: last }) => last.map((failure) => ({ ...failure, service: name })))
+    .concat(answered)
     .toSorted((one, other) => other.at.localeCompare(one.at));
 }
 

@@ -111,6 +111,17 @@ test.each(ENGINES)(
     expect(found).toEqual(ids.toReversed());
     expect((await page('cursor=x')).status).toBe(400);
 
+    // An answer that reports a failure is one of the calls, and has failed.
+    const errs = await call(pinned, 'hello !finish:error');
+    await spine.quiet();
+    const [row] = (await run('calls', '--limit', '1')).trim().split('\n').slice(-1);
+    expect(row).toMatch(new RegExp(`${errs} +${TUNNEL_MODEL} .* 0 +failed`));
+    const [newest] = JSON.parse(await run('calls', '--failed', '--json')) as readonly Readonly<
+      Record<string, unknown>
+    >[];
+    expect(newest).toMatchObject({ service: TUNNEL_MODEL, status: 200, said: null });
+    expect(newest!['reason']).toContain('it answered with a failure');
+
     await proxy.close();
     await expect(run('status')).rejects.toMatchObject({ code: 1, stdout: expect.stringContaining('away') as string });
   },

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import type { Schemas } from '../../api/client.ts';
+import { CAUSES } from '../../calls/causes.ts';
 import { Choice } from '../../ui/choice.tsx';
 import { Money } from '../../ui/money.tsx';
 import { formatNumber, formatShare, formatShort } from '../../ui/number.ts';
@@ -88,24 +89,6 @@ export const MARGIN_COLUMN: Column<MarginSums> = {
   align: 'right',
   sort: ({ margin_micro_usd }) => margin_micro_usd,
   cell: (row) => <MarginOf sums={row} />,
-};
-
-/** The causes of failed calls in words, for those that operators see often. */
-const CAUSES: Readonly<Record<string, string>> = {
-  provider_unavailable: 'No provider answered',
-  provider_error: 'The provider answered with an error',
-  provider_timeout: 'The provider took too long',
-  timeout: 'It took too long',
-  client_gone: 'The client left before the answer',
-  tool_error: 'The tool reported an error',
-  task_failed: 'The agent reported that its task failed',
-  task_rejected: 'The agent rejected the task',
-  empty_answer: 'Nothing arrived',
-  expired: 'The lock timed out: its gateway was lost, or the task never ended',
-  rate_limited: 'Too many requests at the provider',
-  invalid_request: 'The provider refused the request',
-  too_large: 'The answer was too large',
-  unknown: 'No error was recorded',
 };
 
 /** A cause in words, with its code. */

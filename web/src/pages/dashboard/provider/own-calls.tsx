@@ -1,6 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { api, call, type Schemas } from '../../../api/client.ts';
+import { whyFailed } from '../../../calls/causes.ts';
 import { Outcome } from '../../../calls/outcome.tsx';
 import { Card } from '../../../ui/card.tsx';
 import { formatNumber } from '../../../ui/number.ts';
@@ -37,17 +38,20 @@ const COLUMNS: readonly Column<OwnCall>[] = [
     id: 'outcome',
     head: 'Outcome',
     from: 'sm',
-    cell: ({ outcome, primitive }) => (
-      <Outcome
-        of={{
-          state: 'settled',
-          outcome,
-          failed: outcome === 'free',
-          primitive: primitive ?? 'model',
-          waiting: false,
-          is_batch: false,
-        }}
-      />
+    cell: ({ outcome, failed, error_code, primitive }) => (
+      <>
+        <Outcome
+          of={{
+            state: 'settled',
+            outcome,
+            failed,
+            primitive: primitive ?? 'model',
+            waiting: false,
+            is_batch: false,
+          }}
+        />
+        {failed && <p className="text-sm text-soft">{whyFailed({ failed, error_code })}</p>}
+      </>
     ),
   },
   { id: 'earned', head: 'Earned', align: 'right', cell: (row) => <Money micro={row.earned_micro_usdc} /> },
