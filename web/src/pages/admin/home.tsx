@@ -16,7 +16,16 @@ import { Table, type Column } from '../../ui/table.tsx';
 import { Time } from '../../ui/time.tsx';
 import { AlertList, GatewayTable, problemsOf } from './gateways.tsx';
 import { accountPage, sellerPage, servicesPage } from './paths.ts';
-import { Causes, Margin, MARGIN_COLUMN, RangeChoice, rangeOf, SUMS_COLUMNS } from './sums.tsx';
+import {
+  Causes,
+  isUnknown,
+  Margin,
+  MARGIN_COLUMN,
+  OfUnknownCost,
+  RangeChoice,
+  rangeOf,
+  SUMS_COLUMNS,
+} from './sums.tsx';
 
 type Overview = Schemas['Overview'];
 type Customer = Overview['customers'][number];
@@ -179,20 +188,29 @@ function Totals({ overview: { totals, accounts } }: { readonly overview: Overvie
           note={
             <>
               <Money micro={totals.fee_micro_usdc} /> of it fees
+              {totals.providers_micro_usdc > 0 && (
+                <>
+                  , <Money micro={totals.providers_micro_usdc} /> earned by providers
+                </>
+              )}
             </>
           }
         />
         <Figure
           name="Margin"
-          value={<Margin micro={totals.margin_micro_usd} />}
+          value={
+            isUnknown(totals) && totals.margin_micro_usd === 0 ? 'unknown' : <Margin micro={totals.margin_micro_usd} />
+          }
           note={
             <>
-              after a cost of <Money micro={totals.cost_micro_usd} />
-              {totals.unknown_cost_micro_usdc > 0 && (
-                <>
-                  ; <Money micro={totals.unknown_cost_micro_usdc} /> of unknown cost
-                </>
+              {!isUnknown(totals) && (
+                <span className="block">
+                  after a cost of <Money micro={totals.cost_micro_usd} />
+                </span>
               )}
+              <span className="block">
+                <OfUnknownCost sums={totals} />
+              </span>
             </>
           }
         />
