@@ -37,8 +37,11 @@ interface Overview {
     readonly message: string;
     readonly subject: string;
     readonly count: number;
+    readonly first_at: string;
     readonly last_at: string;
   }[];
+  /** null without a gateway. Absent from an older one. */
+  readonly alerts_since?: string | null;
   readonly gateways: readonly {
     readonly host: string;
     readonly pid: number;
@@ -58,7 +61,7 @@ export function statusCommand(): Command {
     new Command('status')
       .summary('what the gateway does: volume, margin, failures, money, alerts')
       .description(
-        'The state of the whole gateway: volume, margin and failures, who called and what served most, whose money rests here, the alerts of the last day, and all gateways of the database. Without a running gateway it shows the books alone.',
+        'The state of the whole gateway: volume, margin and failures, who called and what served most, whose money rests here, the alerts of the last day (since the start of each gateway), and all gateways of the database. Without a running gateway it shows the books alone.',
       )
       .addOption(new Option('--range <range>', 'of which time').choices(RANGES).default('24h')),
   ).action(({ range, ...flags }: AdminFlags & { readonly range: string }) =>
@@ -130,10 +133,18 @@ export function statusCommand(): Command {
           ['SERVED', 'FAILED', 'USD', 'OF UNKNOWN COST', 'COST', 'MARGIN'],
         );
         add(
-          ['ALERT', 'ABOUT', 'TIMES', 'LAST'],
-          alerts.slice(0, LINES).map((row) => [row.message, row.subject, `${row.count}`, timeOf(row.last_at)]),
+          ['ALERT', 'ABOUT', 'TIMES', 'FIRST', 'LAST'],
+          alerts
+            .slice(0, LINES)
+            .map((row) => [row.message, row.subject, `${row.count}`, timeOf(row.first_at), timeOf(row.last_at)]),
           ['TIMES'],
         );
+        if (overview.alerts_since != null)
+          parts.push(
+            alerts.length === 0
+              ? `No alerts since ${timeOf(overview.alerts_since)}.`
+              : `All alerts since ${timeOf(overview.alerts_since)} are known; a restart forgets those before it.`,
+          );
         add(
           ['GATEWAY', 'VERSION', 'STATE', 'SINCE', 'RUNNING'],
           gateways.map((row) => [

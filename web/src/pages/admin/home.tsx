@@ -124,7 +124,11 @@ const SHOWN_ALERTS = 5;
 const attemptsOf = (count: number) => `${formatNumber(count)} ${count === 1 ? 'attempt' : 'attempts'}`;
 
 /** Alerts, gateways and providers that somebody should look at. Nothing if all is well. */
-function Warnings({ overview: { alerts, gateways, providers } }: { readonly overview: Overview }): ReactNode {
+function Warnings({
+  overview: { alerts, alerts_since: since, gateways, providers },
+}: {
+  readonly overview: Overview;
+}): ReactNode {
   const failing = providers.filter((each) => each.failing !== null);
   const broken = gateways.filter(({ state }) => state === 'not_ready' || state === 'silent');
   if (alerts.length === 0 && broken.length === 0 && failing.length === 0) return null;
@@ -163,6 +167,11 @@ function Warnings({ overview: { alerts, gateways, providers } }: { readonly over
         </p>
       ))}
       <AlertList alerts={alerts.slice(0, SHOWN_ALERTS)} />
+      {since !== null && (
+        <p className="mt-2 text-sm text-soft">
+          All since <Time at={since} exact />. A restart forgets those before it.
+        </p>
+      )}
     </Card>
   );
 }
