@@ -896,6 +896,7 @@ CREATE TABLE offer_sums (
   cost BIGINT NOT NULL,
   cost_base BIGINT NOT NULL,
   tokens BIGINT NOT NULL,
+  uncosted BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (span, at, primitive, service, provider, cause)
 );
 

@@ -63,6 +63,32 @@ it('a customer without money, and one with a wrong name or body', async () => {
   ]);
 });
 
+it('each reason of one error has its count, whatever the amounts in it; and the answer says since when', async () => {
+  const { account, key } = await spine.tenant('many-reasons', '0.000001');
+  for (const most of [20, 40]) expect((await chat(key, ask('hi', { max_tokens: most }))).status).toBe(402);
+  const { key: other, account: wrong } = await spine.tenant('wrong-bodies', '1');
+  for (const body of [{ model: 'test/model' }, { model: 'test/model', messages: 'hi' }, { model: 'test/model' }])
+    expect((await chat(other, body)).status).toBe(400);
+  const [poor] = await refusals(account);
+  expect(poor).toMatchObject({ requests: 2, reasons: [{ requests: 2 }] });
+  const [bad] = await refusals(wrong);
+  expect(bad).toMatchObject({
+    code: 'invalid_request',
+    requests: 3,
+    reasons: [{ requests: 2 }, { requests: 1, message: expect.stringMatching(/^messages must be an array/) as string }],
+  });
+  for (const [path, asker] of [
+    [`/admin/v1/accounts/${encodeURIComponent(wrong)}/refusals`, spine.adminKey],
+    ['/api/v1/refusals', other],
+  ] as const) {
+    const { since } = (await (await fetch(spine.origin + path, { headers: bearer(asker) })).json()) as {
+      readonly since: string;
+    };
+    expect(Date.parse(since)).toBeGreaterThan(Date.now() - 3_600_000);
+    expect(Date.parse(since)).toBeLessThan(Date.now());
+  }
+});
+
 it('a customer at its rate: the message says whose it is, and others are not there', async () => {
   const { account, key } = await spine.tenant('fast', '1');
   for (let sent = 0; sent < PER_MINUTE; sent += 1) expect((await chat(key)).status).toBe(200);

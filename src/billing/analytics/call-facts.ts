@@ -92,7 +92,7 @@ export function readCall(row: Row, costOf: CostFinder): CallFacts | null {
     service: textOf(run['service']) || nameOf(textOf(call['service'])),
     provider: (row['provider'] as string | null) ?? '',
     cause: causeOf(row['state'] as string, call, run),
-    cost: row['state'] === 'settled' ? costOfCall(usage, run, costOf) : 0n,
+    cost: row['state'] === 'settled' ? costOfCall(usage, run, call, costOf) : 0n,
     charged: row['charged'] as bigint,
     fee: row['fee'] as bigint,
     prompt: tokensOf(usage, 'prompt'),
@@ -111,25 +111,42 @@ export function readCall(row: Row, costOf: CostFinder): CallFacts | null {
 export interface CostOfOffer {
   readonly rates: Rates;
   readonly serviceTiers: Readonly<Record<string, Rates>>;
+  /** By the names of tools, of a service of tools. */
+  readonly ofTools?: Readonly<Record<string, Rates>>;
 }
 
 /** Finds the cost of the offer of a provider, by the provider's name. null if it is unknown. */
-export type CostFinder = (providerName: string, service: string) => CostOfOffer | null;
+export type CostFinder = (providerName: string, service: string, primitive: string) => CostOfOffer | null;
 
-export type OfferCost = readonly [providerName: string, service: string, cost: CostOfOffer];
+export type OfferCost = readonly [providerName: string, service: string, primitive: string, cost: CostOfOffer];
 
 export function toCostFinder(costs: readonly OfferCost[]): CostFinder {
-  const known = new Map(costs.map(([provider, service, cost]) => [`${provider}\n${service}`, cost]));
-  return (provider, service) => known.get(`${provider}\n${service}`) ?? null;
+  const known = new Map(
+    costs.map(([provider, service, primitive, cost]) => [[provider, service, primitive].join('\n'), cost]),
+  );
+  return (...offer) => known.get(offer.join('\n')) ?? null;
 }
 
-/** The vendor of a served call bills so much: null if the cost of its offer is unknown, 0 for a consumer's own key. */
-export function costOfCall(usage: RecordFields, run: RecordFields, costOf: CostFinder): MicroUsd | null {
+/**
+ * The vendor of a served call bills so much: null if the cost of its offer is unknown, 0 for a consumer's own key.
+ * `call` and `run` are the parsed `lock_detail` and `detail` of its lock.
+ */
+export function costOfCall(
+  usage: RecordFields,
+  run: RecordFields,
+  call: RecordFields,
+  costOf: CostFinder,
+): MicroUsd | null {
   if (run['ownKey'] === true) return 0n;
-  const known = costOf(textOf(run['providerName']), textOf(run['service']));
+  const known = costOf(textOf(run['providerName']), textOf(run['service']), textOf(call['primitive']));
   if (known === null) return null;
-  return cost(known.serviceTiers[textOf(run['serviceTier'])] ?? known.rates, unitsOf(usage, run));
+  const tier = rateOf(known.serviceTiers, run['serviceTier']) ?? rateOf(known.ofTools, call['operation']);
+  return cost(tier ?? known.rates, unitsOf(usage, run));
 }
+
+/** A provider names the tier, and a consumer the tool. */
+const rateOf = (rates: Readonly<Record<string, Rates>> | undefined, name: unknown): Rates | undefined =>
+  rates !== undefined && typeof name === 'string' && Object.hasOwn(rates, name) ? rates[name] : undefined;
 
 /** The metered units. An offer without a price for cached tokens has them in `prompt`, and its vendor may have one. */
 function unitsOf(usage: RecordFields, run: RecordFields): Usage {

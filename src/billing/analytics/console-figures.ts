@@ -22,6 +22,8 @@ export interface ConsoleSums {
   readonly cost: MicroUsd;
   /** The charges of these calls, without the fee. */
   readonly costBase: MicroUsd;
+  /** Served calls whose cost is unknown; those at providers that are not the operator's, too. */
+  readonly uncosted: number;
   /** Of prompts and completions. */
   readonly tokens: number;
 }
@@ -35,7 +37,7 @@ export interface OfferSums extends ConsoleSums {
   readonly cause: string;
 }
 
-interface AccountSums extends Omit<ConsoleSums, 'cost' | 'costBase' | 'tokens'> {
+interface AccountSums extends Omit<ConsoleSums, 'cost' | 'costBase' | 'uncosted' | 'tokens'> {
   readonly account: string;
 }
 
@@ -170,6 +172,7 @@ const sumsOf = (row: Row): ConsoleSums => ({
   fee: row['fee'] as bigint,
   cost: row['cost'] as bigint,
   costBase: row['cost_base'] as bigint,
+  uncosted: Number(row['uncosted']),
   tokens: Number(row['tokens']),
 });
 
@@ -180,6 +183,7 @@ export const NO_CALLS: ConsoleSums = {
   fee: 0n,
   cost: 0n,
   costBase: 0n,
+  uncosted: 0,
   tokens: 0,
 };
 
@@ -190,5 +194,6 @@ export const plus = (one: ConsoleSums, other: ConsoleSums): ConsoleSums => ({
   fee: one.fee + other.fee,
   cost: one.cost + other.cost,
   costBase: one.costBase + other.costBase,
+  uncosted: one.uncosted + other.uncosted,
   tokens: one.tokens + other.tokens,
 });

@@ -67,7 +67,8 @@ export function sumOfferCalls(
     const sumsOf = (day: number, provider: string, service: string): OfferCalls => {
       const key = `${day} ${provider} ${service}`;
       let group = sums.get(key);
-      if (group === undefined) sums.set(key, (group = noCalls(day, provider, service, costOf(provider, service))));
+      if (group === undefined)
+        sums.set(key, (group = noCalls(day, provider, service, costOf(provider, service, 'model'))));
       return group;
     };
     for (let after = ''; ;) {
@@ -147,6 +148,6 @@ function addCall(
   sums.reasoning += countOf(run['reasoning']);
   sums.charged += row['charged'] as bigint;
   sums.fee += row['fee'] as bigint;
-  const cost = costOfCall(usage, run, costOf);
+  const cost = costOfCall(usage, run, call, costOf);
   if (cost !== null && sums.cost !== null) sums.cost += cost;
 }

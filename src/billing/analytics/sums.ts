@@ -31,6 +31,8 @@ interface Figures {
   cost: bigint;
   /** The charges of these, without the fee. */
   costBase: bigint;
+  /** The served calls whose cost is unknown. */
+  uncosted: number;
   prompt: number;
   completion: number;
   reasoning: number;
@@ -196,6 +198,7 @@ function addTo(table: Map<string, Keyed>, key: SumRow, added: Figures): void {
   figures.fee += added.fee;
   figures.cost += added.cost;
   figures.costBase += added.costBase;
+  figures.uncosted += added.uncosted;
   figures.prompt += added.prompt;
   figures.completion += added.completion;
   figures.reasoning += added.reasoning;
@@ -216,6 +219,7 @@ function count(figures: Figures, call: CallFacts): void {
     return;
   }
   figures.requests += 1;
+  if (call.cost === null) figures.uncosted += 1;
   figures.charged += call.charged;
   figures.fee += call.fee;
   figures.prompt += call.prompt;
@@ -237,6 +241,7 @@ const noFigures = (): Figures => ({
   fee: 0n,
   cost: 0n,
   costBase: 0n,
+  uncosted: 0,
   prompt: 0,
   completion: 0,
   reasoning: 0,
@@ -292,6 +297,7 @@ const offerFigures = (figures: Figures): SumRow => [
   `${figures.cost}`,
   `${figures.costBase}`,
   figures.prompt + figures.completion,
+  figures.uncosted,
 ];
 
 const accountFigures = (figures: Figures): SumRow => [

@@ -3,6 +3,15 @@ import { HTTP_ERRORS, toGatewayError } from '#http';
 import { NewestOf } from './newest-of.ts';
 import type { CallSink } from './observer.ts';
 
+/** Refusals with the same words; numbers in them may differ. */
+interface RefusalReason {
+  /** The words of the newest. */
+  readonly message: string;
+  readonly requests: number;
+  /** Epoch milliseconds. */
+  readonly lastAt: number;
+}
+
 /** Requests of an account that were refused with the same error, for the same thing, by the same key. */
 export interface AlikeRefusals {
   readonly code: string;
@@ -17,6 +26,8 @@ export interface AlikeRefusals {
   readonly lastAt: number;
   /** The words of the newest. */
   readonly message: string;
+  /** At most 5 of different words, the newest first. Those of forgotten ones are in `requests` alone. */
+  readonly reasons: readonly RefusalReason[];
   /** The `x-request-id` of the newest. */
   readonly requestId: string;
 }
@@ -31,6 +42,8 @@ interface Refusal {
 
 /** Why requests of an account were refused, so that they have no record of a call. In memory, since the start. */
 export interface LastRefusals {
+  /** Since when they are remembered: the start of this process, in epoch milliseconds. */
+  readonly since: number;
   /** Receives calls whose money could not be locked. */
   readonly sink: CallSink;
   /** Of a caller without an account nothing is remembered. */
@@ -47,10 +60,15 @@ const TARGET_CHARS_MAX = 200;
 const MESSAGE_CHARS_MAX = 500;
 /** Of an entry without its texts, about. */
 const ENTRY_BYTES = 300;
+/** The same of a reason. */
+const REASON_BYTES = 100;
+const REASONS_MAX = 5;
 
 export function createLastRefusals(now: () => number): LastRefusals {
   const refusals = new NewestOf<AlikeRefusals>(
-    ({ target, message }) => ENTRY_BYTES + 2 * (target.length + message.length),
+    ({ target, reasons }) =>
+      ENTRY_BYTES +
+      reasons.reduce((bytes, { message }) => bytes + REASON_BYTES + 2 * message.length, 2 * target.length),
   );
   const callers = new WeakMap<Error, Caller>();
   /** One error may come by several ways. */
@@ -73,6 +91,7 @@ export function createLastRefusals(now: () => number): LastRefusals {
     const isAlike = (one: AlikeRefusals) => one.code === code && one.target === target && one.key?.hash === key?.hash;
     const alike = known.find(isAlike);
     const at = now();
+    const message = copied(refusal.message.split(VALUE, 1)[0]!, MESSAGE_CHARS_MAX);
     const newest: AlikeRefusals = {
       code,
       status: HTTP_ERRORS[code].status,
@@ -81,13 +100,15 @@ export function createLastRefusals(now: () => number): LastRefusals {
       requests: (alike?.requests ?? 0) + 1,
       firstAt: alike?.firstAt ?? at,
       lastAt: at,
-      message: copied(refusal.message.split(VALUE, 1)[0]!, MESSAGE_CHARS_MAX),
+      message,
+      reasons: withReason(alike?.reasons ?? [], message, at),
       requestId,
     };
     refusals.set(blamed.account, [newest, ...known.filter((one) => one !== alike)]);
   };
 
   return {
+    since: now(),
     sink: {
       finished({ free, caller, service, requestId }, { resolution, error }) {
         if (free === null && resolution === null && error) note({ error, caller, target: service, requestId });
@@ -98,6 +119,16 @@ export function createLastRefusals(now: () => number): LastRefusals {
     refusalsOf: (account, key) => refusals.entriesOf(account).filter((one) => key === null || one.key?.hash === key),
   };
 }
+
+function withReason(reasons: readonly RefusalReason[], message: string, at: number): readonly RefusalReason[] {
+  const words = wordsOf(message);
+  const isSame = (one: RefusalReason) => wordsOf(one.message) === words;
+  const requests = (reasons.find(isSame)?.requests ?? 0) + 1;
+  return [{ message, requests, lastAt: at }, ...reasons.filter((one) => !isSame(one))].slice(0, REASONS_MAX);
+}
+
+/** Amounts and times differ from one refusal to the next. */
+const wordsOf = (message: string): string => message.replaceAll(/\d[\d.,]*/g, '0');
 
 /** The beginning of a text in memory of its own. A slice would keep the whole text. */
 const copied = (text: string, charsMax: number): string => Buffer.from(text.slice(0, charsMax)).toString();

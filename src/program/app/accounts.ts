@@ -20,7 +20,7 @@ export interface AccountParts extends AccountRecords {
   offers(name: string): boolean;
   /** Requests per minute of a key without a rate of its own. */
   keyRate(): number;
-  readonly refusalsOf: LastRefusals['refusalsOf'];
+  readonly refusals: LastRefusals;
   readonly now: () => number;
 }
 
@@ -38,7 +38,7 @@ export function accountParts({ foundation, observers, money, access, network }: 
     networks,
     offers: (name) => http.catalog.offers().some(({ service }) => service === name),
     keyRate: network.routing.policies.ofKey,
-    refusalsOf: observers.lastRefusals.refusalsOf,
+    refusals: observers.lastRefusals,
     now,
   };
 }

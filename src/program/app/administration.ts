@@ -73,7 +73,7 @@ export async function openAdministration(
     offers: (name: string) => own.has(name) || registered.has(name),
     keyRate: () => config.limits.requestsPerMinute,
     // No gateway runs.
-    refusalsOf: null,
+    refusals: null,
     ledger,
     refunds: createRefunds(database, ledger),
     prices: createPriceBook(database, now),

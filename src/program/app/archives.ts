@@ -3,7 +3,7 @@ import { GatewayError } from '#errors';
 import { type LockRecord, type Receipt, type ReceiptSigner, registeredArchives } from '#billing';
 import type { ArchiveRun } from '#billing/archive';
 import { createRollUp, findCursors } from '#analytics';
-import { costsOf, paidOfferOf } from './paid-offers.ts';
+import { costsOf } from './paid-offers.ts';
 import type { Config } from '#config';
 import type { AskedArchive, ArchiveRunView, Archives } from '#pages/administration';
 import type { OpenDatabase } from '#store';
@@ -43,7 +43,7 @@ export function createArchives(options: ArchivesOptions): Archives & {
       database,
       now,
       everyMs: null,
-      costs: () => costsOf(config.services.flatMap(paidOfferOf)),
+      costs: () => costsOf(config.services),
       onError: (error) => (failure = toError(error)),
     });
     await rollUp.run();

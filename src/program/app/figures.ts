@@ -12,7 +12,7 @@ import { createFigurePages, ownFiguresRoutes, publicFiguresRoutes } from '#pages
 import type { Phases } from './calls.ts';
 import type { Foundation } from './foundation.ts';
 import { API, mount } from './mount.ts';
-import { costsOf, paidOfferOfCatalog } from './paid-offers.ts';
+import { costsOfCatalog } from './paid-offers.ts';
 import type { Swept } from './sweeper.ts';
 
 const ACCOUNTS_MS = 60_000;
@@ -39,7 +39,7 @@ export async function openAnalytics(
     database,
     now,
     everyMs: isOff ? null : everyMs,
-    costs: () => costsOf(catalog.offers().flatMap(paidOfferOfCatalog)),
+    costs: () => costsOfCatalog(catalog.offers()),
     onError: (error) =>
       outages.failed('figures', { err: error }, 'calls cannot be added to the figures; it is tried again'),
     ...(database.engine === 'sqlite' ? { end: () => database.log.head.n } : {}),

@@ -3,7 +3,7 @@ import type { Offer } from '#catalog';
 import type { Config } from '#config';
 import type { PaidOffer } from '#pages/administration';
 
-/* The offers of models that the operator pays vendors for, for the comparison with their exports. */
+/* What the operator pays vendors for: models, for the comparison with their exports, and all costs for the margin. */
 
 /** Of a gateway that runs. Offers of providers that dialled in are paid by these. */
 export function paidOfferOfCatalog({ provider, service, endpoint, model }: Offer): readonly PaidOffer[] {
@@ -20,8 +20,19 @@ export function paidOfferOf({ service, target }: Config['services'][number]): re
   return [{ provider, service: name, baseUrl, upstreamModel: model.upstreamModel, cost: target.cost ?? null }];
 }
 
-export const costsOf = (offers: readonly PaidOffer[]): readonly OfferCost[] =>
-  offers.flatMap(({ provider, service, cost }) => (cost === null ? [] : [[provider, service, cost] as const]));
+export const costsOfCatalog = (offers: readonly Offer[]): readonly OfferCost[] =>
+  offers.flatMap(({ primitive, provider, service, endpoint }) =>
+    endpoint.kind === 'direct' && endpoint.cost !== undefined
+      ? [[provider.name, service, primitive, endpoint.cost] as const]
+      : [],
+  );
+
+export const costsOf = (services: Config['services']): readonly OfferCost[] =>
+  services.flatMap(({ service: { primitive, providerName, name }, target }) =>
+    target.kind !== 'command' && target.cost !== undefined
+      ? [[providerName, name, primitive, target.cost] as const]
+      : [],
+  );
 
 export const listedProviders = ({ providers }: Pick<Config, 'providers'>) =>
   providers.map(({ use, prefix, providerName }) => ({ use, provider: providerName ?? prefix }));

@@ -25,6 +25,30 @@ test('of each owner the newest are remembered, and of all together so many bytes
   expect(few.entriesOf('a')).toHaveLength(20);
 });
 
+test('of one error at most 5 reasons are remembered, and their bytes count', () => {
+  const refusals = createLastRefusals(() => 7);
+  const account = localAccount('acme');
+  const words = ['one', 'two', 'three', 'four', 'five', 'six', 'six'];
+  for (const [at, word] of words.entries())
+    refusals.note({
+      error: new GatewayError('invalid_request', `the ${word} is wrong: ${at}`),
+      caller: { account, key: null, wallet: null },
+      target: 'MCP',
+      requestId: 'req-1',
+    });
+  const [only, ...others] = refusals.refusalsOf(account, null);
+  expect(others).toEqual([]);
+  expect(only!.requests).toBe(7);
+  expect(only!.reasons.map(({ message, requests }) => [message, requests])).toEqual([
+    ['the six is wrong: 6', 2],
+    ['the five is wrong: 4', 1],
+    ['the four is wrong: 3', 1],
+    ['the three is wrong: 2', 1],
+    ['the two is wrong: 1', 1],
+  ]);
+  expect(refusals.since).toBe(7);
+});
+
 test('long names and messages of refused requests hold no memory beyond their bound', () => {
   const refusals = createLastRefusals(() => 0);
   const account = localAccount('acme');

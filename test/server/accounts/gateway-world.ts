@@ -100,7 +100,7 @@ export async function openWorld(): Promise<World> {
   const totals = (account: string) => accountTotals(database, account);
   await server.register(
     accountRoutes({
-      refusalsOf: () => [],
+      refusals: { refusalsOf: () => [], since: 0 },
       members: { find: async () => null },
       offers: () => true,
       admit: async (headers) => {
@@ -137,7 +137,7 @@ export async function openWorld(): Promise<World> {
       offers: () => true,
       gate: async ({ headers }) => createAdminGuard(adminKey)(headers),
       notes: createNoteStore(database, { now }),
-      refusalsOf: () => [],
+      refusals: { refusalsOf: () => [], since: 0 },
       consumers: createConsumerStore(database, { now }),
       log: createAdminLog(database, { now }),
       keys,

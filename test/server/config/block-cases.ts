@@ -239,6 +239,18 @@ const command = (fallback: unknown): Partial<Case> => ({ fallback, with: { endpo
 const ADDRESS = ['3', '"x.example"', '"https://k@x.example"', '"https://x.example/?key=1"'];
 const PATHS = ['3', '"rpc"', '"/../x"', '"/a b"', '"//x.example"'];
 
+const COST = { per_call: '0.5', per_second: '0.1', prompt: '2' } as const;
+const COST_RATES = { call: USD_1 / 2n, second: USD_1 / 10n, prompt: 2_000_000n };
+const costOf = (entries: object, value: object, wrong: readonly string[]) =>
+  one(
+    'target.cost',
+    `{ ${Object.entries(entries)
+      .map(([name, each]) => `${name} = ${each}`)
+      .join(', ')} }`,
+    value,
+    ['3', '{}', '{ per_call = -1 }', '{ words = 1 }', '{ tiers = [] }', ...wrong],
+  );
+
 const TOOLS: Cases = {
   ...NAMES,
   ...BY_USE,
@@ -250,6 +262,21 @@ const TOOLS: Cases = {
     { search: { call: 2n * USD_1 }, 'a.b/c-d': { call: 0n } },
     ['3', '{ search = -1 }', '{ "a b" = 1 }', '{ constructor = 1 }', '{ __proto__ = 1 }'],
     { fallback: {} },
+  ),
+  cost: costOf(
+    { ...COST, tools: '{ search = 0.002 }' },
+    {
+      rates: COST_RATES,
+      serviceTiers: {},
+      ofTools: { search: { ...COST_RATES, call: USD_1 / 500n } },
+    },
+    [
+      '{ tools = 3 }',
+      '{ tools = { search = -1 } }',
+      '{ tools = { "a b" = 1 } }',
+      '{ tools = { constructor = 1 } }',
+      '{ per_task = 1 }',
+    ],
   ),
   endpoint: one('target.url', '"https://x.example/mcp/"', 'https://x.example/mcp/', ADDRESS, {
     with: { command: null },
@@ -285,6 +312,10 @@ const AGENTS: Cases = {
     with: { 'pricing.per_call': null, 'pricing.prompt': '1', 'pricing.per_call_max': '1' },
   }),
   'pricing.nested_max': one('service.agent.nestedMax', '1', 1_000_000n, ['-1', '1_001'], { fallback: 0n }),
+  cost: costOf(COST, { rates: COST_RATES, serviceTiers: {} }, [
+    '{ tools = { a = 1 } }',
+    '{ per_call = 1, per_task = 1 }',
+  ]),
   endpoint: one('target.url', '"https://x.example/a/"', 'https://x.example/a', ['3', '"x.example"'], required),
   api_key: key,
   head_timeout_ms: headTimeout,

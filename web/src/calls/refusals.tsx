@@ -8,18 +8,19 @@ import { QueryView } from '../ui/query-view.tsx';
 import { Table, type Column } from '../ui/table.tsx';
 import { Time } from '../ui/time.tsx';
 
+type Refused = Schemas['RefusedRequestsSince'];
 type Row = Schemas['RefusedRequests'];
 
 const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'why',
     head: 'Why',
-    cell: ({ status, target, message }) => (
+    cell: ({ status, target, requests, reasons }) => (
       <div className="min-w-0">
         <p className="font-medium wrap-anywhere">
           {status} {target}
         </p>
-        <p className="max-w-[70ch] text-sm wrap-anywhere text-soft">{message}</p>
+        <Reasons row={{ requests, reasons }} />
       </div>
     ),
   },
@@ -28,6 +29,23 @@ const COLUMNS: readonly Column<Row>[] = [
   { id: 'last', head: 'Last', from: 'sm', cell: ({ last_at }) => <Time at={last_at} /> },
 ];
 
+/** Why requests were refused; with how often, if there are several reasons. */
+function Reasons({ row: { requests, reasons } }: { readonly row: Pick<Row, 'requests' | 'reasons'> }): ReactNode {
+  const rest = requests - reasons.reduce((sum, each) => sum + each.requests, 0);
+  const several = reasons.length > 1 || rest > 0;
+  return (
+    <div className="max-w-[70ch] text-sm wrap-anywhere text-soft">
+      {reasons.map((each) => (
+        <p key={each.message}>
+          {several && `${formatNumber(each.requests)} times: `}
+          {each.message}
+        </p>
+      ))}
+      {rest > 0 && <p>{formatNumber(rest)} times for other reasons</p>}
+    </div>
+  );
+}
+
 /** Requests of an account that were refused before they became calls. `guide`: the page with what to do about them. */
 export function Refusals({
   queryKey,
@@ -35,21 +53,26 @@ export function Refusals({
   guide,
 }: {
   readonly queryKey: readonly unknown[];
-  readonly read: () => Promise<readonly Row[]>;
+  readonly read: () => Promise<Refused>;
   readonly guide: string;
 }): ReactNode {
   const refusals = useQuery({ queryKey, queryFn: read, refetchInterval: 15_000 });
   return (
     <Card title="Refused requests" flush>
       <QueryView query={refusals}>
-        {(rows) => (
-          <Table
-            caption="Refused requests"
-            columns={COLUMNS}
-            rows={rows}
-            rowKey={({ code, target, api_key }) => `${code} ${target} ${api_key ?? ''}`}
-            empty={<Empty title="No request was refused" text="Of this gateway since its start." />}
-          />
+        {({ data: rows, since }) => (
+          <>
+            <Table
+              caption="Refused requests"
+              columns={COLUMNS}
+              rows={rows}
+              rowKey={({ code, target, api_key }) => `${code} ${target} ${api_key ?? ''}`}
+              empty={<Empty title="No request was refused" text="This gateway remembers those since its start." />}
+            />
+            <p className="border-t border-line px-4 py-3 text-sm text-soft sm:px-5">
+              Since the gateway’s start <Time at={since} exact />; it remembers none of before.
+            </p>
+          </>
         )}
       </QueryView>
       <p className="border-t border-line px-4 py-3 text-sm text-soft sm:px-5">

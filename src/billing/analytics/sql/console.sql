@@ -1,14 +1,14 @@
 -- name: offersInSpan
 SELECT primitive, service, provider, cause, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(failed) AS BIGINT) AS failed,
   CAST(SUM(charged) AS BIGINT) AS charged, CAST(SUM(fee) AS BIGINT) AS fee, CAST(SUM(cost) AS BIGINT) AS cost,
-  CAST(SUM(cost_base) AS BIGINT) AS cost_base, CAST(SUM(tokens) AS BIGINT) AS tokens
+  CAST(SUM(cost_base) AS BIGINT) AS cost_base, CAST(SUM(uncosted) AS BIGINT) AS uncosted, CAST(SUM(tokens) AS BIGINT) AS tokens
 FROM offer_sums WHERE span = $1 AND at BETWEEN $2 AND $3
 GROUP BY primitive, service, provider, cause
 
 -- name: timesInSpan
 SELECT at, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(failed) AS BIGINT) AS failed, CAST(SUM(charged) AS BIGINT) AS charged,
   CAST(SUM(fee) AS BIGINT) AS fee, CAST(SUM(cost) AS BIGINT) AS cost, CAST(SUM(cost_base) AS BIGINT) AS cost_base,
-  CAST(SUM(tokens) AS BIGINT) AS tokens
+  CAST(SUM(uncosted) AS BIGINT) AS uncosted, CAST(SUM(tokens) AS BIGINT) AS tokens
 FROM offer_sums WHERE span = $1 AND at BETWEEN $2 AND $3
 GROUP BY at
 

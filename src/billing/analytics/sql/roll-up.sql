@@ -57,10 +57,10 @@ FROM json_each($1) AS r WHERE TRUE
 ON CONFLICT (day, development, primitive) DO UPDATE SET requests = public_days.requests + excluded.requests, failed = public_days.failed + excluded.failed, charged = public_days.charged + excluded.charged, prompt = public_days.prompt + excluded.prompt, completion = public_days.completion + excluded.completion, reasoning = public_days.reasoning + excluded.reasoning, cached = public_days.cached + excluded.cached
 
 -- name: addOfferSums
-INSERT INTO offer_sums (span, at, primitive, service, provider, cause, requests, failed, charged, fee, cost, cost_base, tokens)
-SELECT CAST(r.value ->> 0 AS BIGINT), CAST(r.value ->> 1 AS BIGINT), r.value ->> 2, r.value ->> 3, r.value ->> 4, r.value ->> 5, CAST(r.value ->> 6 AS BIGINT), CAST(r.value ->> 7 AS BIGINT), CAST(r.value ->> 8 AS BIGINT), CAST(r.value ->> 9 AS BIGINT), CAST(r.value ->> 10 AS BIGINT), CAST(r.value ->> 11 AS BIGINT), CAST(r.value ->> 12 AS BIGINT)
+INSERT INTO offer_sums (span, at, primitive, service, provider, cause, requests, failed, charged, fee, cost, cost_base, tokens, uncosted)
+SELECT CAST(r.value ->> 0 AS BIGINT), CAST(r.value ->> 1 AS BIGINT), r.value ->> 2, r.value ->> 3, r.value ->> 4, r.value ->> 5, CAST(r.value ->> 6 AS BIGINT), CAST(r.value ->> 7 AS BIGINT), CAST(r.value ->> 8 AS BIGINT), CAST(r.value ->> 9 AS BIGINT), CAST(r.value ->> 10 AS BIGINT), CAST(r.value ->> 11 AS BIGINT), CAST(r.value ->> 12 AS BIGINT), CAST(r.value ->> 13 AS BIGINT)
 FROM json_each($1) AS r WHERE TRUE
-ON CONFLICT (span, at, primitive, service, provider, cause) DO UPDATE SET requests = offer_sums.requests + excluded.requests, failed = offer_sums.failed + excluded.failed, charged = offer_sums.charged + excluded.charged, fee = offer_sums.fee + excluded.fee, cost = offer_sums.cost + excluded.cost, cost_base = offer_sums.cost_base + excluded.cost_base, tokens = offer_sums.tokens + excluded.tokens
+ON CONFLICT (span, at, primitive, service, provider, cause) DO UPDATE SET requests = offer_sums.requests + excluded.requests, failed = offer_sums.failed + excluded.failed, charged = offer_sums.charged + excluded.charged, fee = offer_sums.fee + excluded.fee, cost = offer_sums.cost + excluded.cost, cost_base = offer_sums.cost_base + excluded.cost_base, tokens = offer_sums.tokens + excluded.tokens, uncosted = offer_sums.uncosted + excluded.uncosted
 
 -- name: addTagDays
 INSERT INTO tag_days (account, tag, day, value, key, primitive, service, provider, requests, failed, charged, fee, prompt, completion, reasoning, cached, images, seconds)

@@ -45,7 +45,11 @@ export const gatewaySchema = titled(
     in_flight: { type: 'integer', description: 'Attempts that run.' },
     memory_bytes: { type: 'integer', description: 'Resident memory.' },
     answers: { type: 'boolean', description: 'Whether it is the process that made this answer.' },
-    alerts: { type: 'array', description: 'Of the last day, the newest first.', items: objectOf(alertProperties) },
+    alerts: {
+      type: 'array',
+      description: 'Of the last day, and since its start, the newest first.',
+      items: objectOf(alertProperties),
+    },
   }),
 );
 
@@ -79,3 +83,14 @@ export const viewAlerts = (gateways: readonly ReportedGateway[]) =>
   gateways
     .flatMap(({ id, alerts }) => alerts.map((alert) => ({ ...viewAlert(alert), gateway: id })))
     .sort((a, b) => (a.last_at < b.last_at ? 1 : -1));
+
+const DAY_MS = 86_400_000;
+
+/**
+ * Since when all alerts are known, in epoch milliseconds: a process shows those of a day, and forgets all when it ends.
+ * null without a process.
+ */
+export function alertsSince(gateways: readonly ReportedGateway[], now: number): number | null {
+  if (gateways.length === 0) return null;
+  return Math.max(now - DAY_MS, ...gateways.map(({ startedAt }) => startedAt));
+}

@@ -16,7 +16,7 @@ import type { Database } from '#store';
 import { micro } from '../account/generation-view.ts';
 import { ADMINISTRATION, dataOf, listOf, objectOf, titled } from '../route-schemas.ts';
 import { type FailingDeps, failingProviders, failingSchema, viewFailing } from './failing-providers.ts';
-import { alertSchema, gatewaySchema, viewAlerts, viewGateway } from './gateways-view.ts';
+import { alertsSince, alertSchema, gatewaySchema, viewAlerts, viewGateway } from './gateways-view.ts';
 import {
   addSums,
   failuresSchema,
@@ -111,8 +111,14 @@ const overviewSchema = titled(
     money: moneySchema,
     alerts: {
       type: 'array',
-      description: 'What the gateways warned of in the last day, the newest first.',
+      description:
+        'What the gateways warned of in the last day, the newest first, as far as they remember it: see `alerts_since`.',
       items: alertSchema,
+    },
+    alerts_since: {
+      type: ['string', 'null'],
+      description:
+        'Since when all alerts are known: the last day, or the start of the gateway that started last, because a restart forgets them. null without a gateway.',
     },
     gateways: { type: 'array', items: gatewaySchema },
   }),
@@ -148,6 +154,7 @@ function addOverview(app: FastifyInstance, deps: OverviewDeps): void {
       asOf: await findAsOf(query),
     }));
     const money = await findRestingMoney(deps.database.query, [...own]);
+    const since = alertsSince(gateways, now);
     const sums = withOwn(rows, own);
     const services = groupSums(sums, ({ primitive, service }) => `${primitive}/${service}`);
     const served = groupSums(sums, ({ provider }) => provider).filter(([id]) => id !== '');
@@ -191,6 +198,7 @@ function addOverview(app: FastifyInstance, deps: OverviewDeps): void {
         }),
         money: viewMoney(money),
         alerts: viewAlerts(gateways),
+        alerts_since: since === null ? null : new Date(since).toISOString(),
         gateways: gateways.map(viewGateway),
       },
     };

@@ -53,29 +53,52 @@ export const sumsSchema = titled(
   'CallSums',
   objectOf({
     ...sumsProperties,
+    providers_micro_usdc: {
+      ...micro,
+      description: "Micro-USD that providers earned which are not the operator's.",
+    },
+    unknown_cost_requests: { ...count, description: 'Served calls of own offers without a `cost`.' },
     unknown_cost_micro_usdc: {
       ...micro,
-      description: 'Micro-USD that own offers without a `cost` were charged for. It is not in the margin.',
+      description:
+        'Micro-USD that these calls were charged, without the fee. It is not in the margin: `charged_micro_usdc` is the sum of `providers_micro_usdc`, this, `cost_micro_usd` and `margin_micro_usd`.',
     },
   }),
 );
 
-/** Sums, and what own offers without a known cost were charged for. */
+/** Sums, and whose the charges are that have no part in the margin. */
 export interface SumsWithOwn extends ConsoleSums {
+  /** Earnings of providers that are not the operator's own. */
+  readonly providers: bigint;
+  /** Charges of own offers whose cost is unknown, without the fee, and their calls. */
   readonly unknownCost: bigint;
+  readonly unknownCalls: number;
 }
 
 export const withOwn = (rows: readonly OfferSums[], own: ReadonlySet<string>): readonly (OfferSums & SumsWithOwn)[] =>
-  rows.map((row) => ({ ...row, unknownCost: own.has(row.provider) ? row.charged - row.fee - row.costBase : 0n }));
+  rows.map((row) => {
+    const isOwn = own.has(row.provider);
+    const rest = row.charged - row.fee - row.costBase;
+    return {
+      ...row,
+      providers: isOwn ? 0n : rest,
+      unknownCost: isOwn ? rest : 0n,
+      unknownCalls: isOwn ? row.uncosted : 0,
+    };
+  });
 
-export const NO_SUMS: SumsWithOwn = { ...NO_CALLS, unknownCost: 0n };
+export const NO_SUMS: SumsWithOwn = { ...NO_CALLS, providers: 0n, unknownCost: 0n, unknownCalls: 0 };
 export const addSums = (one: SumsWithOwn, other: SumsWithOwn): SumsWithOwn => ({
   ...plus(one, other),
+  providers: one.providers + other.providers,
   unknownCost: one.unknownCost + other.unknownCost,
+  unknownCalls: one.unknownCalls + other.unknownCalls,
 });
 
 export const viewSumsWithOwn = (sums: SumsWithOwn) => ({
   ...viewConsoleSums(sums),
+  providers_micro_usdc: Number(sums.providers),
+  unknown_cost_requests: sums.unknownCalls,
   unknown_cost_micro_usdc: Number(sums.unknownCost),
 });
 

@@ -65,6 +65,8 @@ interface Refusals {
   readonly requests: number;
   readonly last_at: string;
   readonly message: string;
+  /** Absent from an older gateway, as is `since`. */
+  readonly reasons?: readonly { readonly message: string; readonly requests: number; readonly last_at: string }[];
 }
 
 export function refusalsCommand(): Command {
@@ -78,25 +80,45 @@ export function refusalsCommand(): Command {
       .argument('<account>', 'its name or id'),
   ).action((name: string, flags: AdminFlags) =>
     administer(flags, {
-      run: async (admin) => (await admin.request('GET', `${accountPath(name)}/refusals`)).data as readonly Refusals[],
-      show: (refusals) =>
-        refusals.length === 0
-          ? 'No request was refused since the gateway started.'
-          : table(
-              ['LAST', 'TIMES', 'STATUS', 'WHAT', 'KEY', 'WHY'],
-              refusals.map((each) => [
-                each.last_at.slice(0, 19).replace('T', ' '),
-                String(each.requests),
-                String(each.status),
-                each.target,
-                each.key ?? '',
-                each.message,
-              ]),
-              paint,
-              ['TIMES'],
-            ),
+      async run(admin) {
+        const { data, since } = (await admin.request('GET', `${accountPath(name)}/refusals`)) as {
+          readonly data?: unknown;
+          readonly since?: string;
+        };
+        return { data: data as readonly Refusals[], since };
+      },
+      show({ data, since }) {
+        const start = `since the gateway's start${since === undefined ? '' : ` at ${momentOf(since)}`}`;
+        if (data.length === 0) return `No request was refused ${start}.`;
+        const lines = table(
+          ['LAST', 'TIMES', 'STATUS', 'WHAT', 'KEY', 'WHY'],
+          data.flatMap((each) =>
+            reasonsOf(each).map(({ message, requests, last_at: last }) => [
+              momentOf(last),
+              String(requests),
+              String(each.status),
+              each.target,
+              each.key ?? '',
+              message,
+            ]),
+          ),
+          paint,
+          ['TIMES'],
+        );
+        return `${lines}\n\nThese are those ${start}; none of before are known.`;
+      },
     }),
   );
+}
+
+const momentOf = (time: string): string => time.slice(0, 19).replace('T', ' ');
+
+/** One line for each reason, and one for those whose words are forgotten. */
+function reasonsOf({ reasons, ...all }: Refusals): NonNullable<Refusals['reasons']> {
+  if (reasons === undefined) return [all];
+  const rest = all.requests - reasons.reduce((sum, { requests }) => sum + requests, 0);
+  const last = reasons.at(-1)?.last_at ?? all.last_at;
+  return rest === 0 ? reasons : [...reasons, { message: 'for other reasons', requests: rest, last_at: last }];
 }
 
 type Note = Readonly<Record<'id' | 'by' | 'text' | 'at', string>>;

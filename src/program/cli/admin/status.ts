@@ -10,6 +10,10 @@ interface CallSums {
   readonly charged_micro_usdc: number;
   readonly cost_micro_usd: number;
   readonly margin_micro_usd: number;
+  /** This and the next two are absent in the figures of an older gateway. */
+  readonly providers_micro_usdc?: number;
+  readonly unknown_cost_requests?: number;
+  readonly unknown_cost_micro_usdc?: number;
 }
 
 interface Overview {
@@ -33,8 +37,11 @@ interface Overview {
     readonly message: string;
     readonly subject: string;
     readonly count: number;
+    readonly first_at: string;
     readonly last_at: string;
   }[];
+  /** null without a gateway. Absent from an older one. */
+  readonly alerts_since?: string | null;
   readonly gateways: readonly {
     readonly host: string;
     readonly pid: number;
@@ -54,7 +61,7 @@ export function statusCommand(): Command {
     new Command('status')
       .summary('what the gateway does: volume, margin, failures, money, alerts')
       .description(
-        'The state of the whole gateway: volume, margin and failures, who called and what served most, whose money rests here, the alerts of the last day, and all gateways of the database. Without a running gateway it shows the books alone.',
+        'The state of the whole gateway: volume, margin and failures, who called and what served most, whose money rests here, the alerts of the last day (since the start of each gateway), and all gateways of the database. Without a running gateway it shows the books alone.',
       )
       .addOption(new Option('--range <range>', 'of which time').choices(RANGES).default('24h')),
   ).action(({ range, ...flags }: AdminFlags & { readonly range: string }) =>
@@ -64,7 +71,7 @@ export function statusCommand(): Command {
         const { totals, money, failures, customers, services, alerts, gateways } = overview;
         const parts = [
           table(
-            ['RANGE', 'SERVED', 'FAILED', 'ACCOUNTS', 'CHARGED', 'COST', 'MARGIN'],
+            ['RANGE', 'SERVED', 'FAILED', 'ACCOUNTS', 'CHARGED', 'TO PROVIDERS', 'OF UNKNOWN COST', 'COST', 'MARGIN'],
             [
               [
                 overview.range,
@@ -72,12 +79,14 @@ export function statusCommand(): Command {
                 `${totals.failed}`,
                 `${overview.accounts}`,
                 usd(totals.charged_micro_usdc),
-                usd(totals.cost_micro_usd),
-                usd(totals.margin_micro_usd),
+                usd(totals.providers_micro_usdc ?? 0),
+                unknownOf(totals),
+                costOf(totals),
+                marginOf(totals),
               ],
             ],
             paint,
-            ['SERVED', 'FAILED', 'ACCOUNTS', 'CHARGED', 'COST', 'MARGIN'],
+            ['SERVED', 'FAILED', 'ACCOUNTS', 'CHARGED', 'TO PROVIDERS', 'OF UNKNOWN COST', 'COST', 'MARGIN'],
           ),
           table(
             ['DEPOSITS', 'LOCKED', 'OWED TO PROVIDERS', 'OPERATOR'],
@@ -109,7 +118,7 @@ export function statusCommand(): Command {
           ['SERVED', 'FAILED', 'USD'],
         );
         add(
-          ['SERVICE', 'SERVED', 'FAILED', 'USD', 'MARGIN'],
+          ['SERVICE', 'SERVED', 'FAILED', 'USD', 'OF UNKNOWN COST', 'COST', 'MARGIN'],
           services
             .slice(0, LINES)
             .map((row) => [
@@ -117,15 +126,25 @@ export function statusCommand(): Command {
               `${row.requests}`,
               `${row.failed}`,
               usd(row.charged_micro_usdc),
-              usd(row.margin_micro_usd),
+              unknownOf(row),
+              costOf(row),
+              marginOf(row),
             ]),
-          ['SERVED', 'FAILED', 'USD', 'MARGIN'],
+          ['SERVED', 'FAILED', 'USD', 'OF UNKNOWN COST', 'COST', 'MARGIN'],
         );
         add(
-          ['ALERT', 'ABOUT', 'TIMES', 'LAST'],
-          alerts.slice(0, LINES).map((row) => [row.message, row.subject, `${row.count}`, timeOf(row.last_at)]),
+          ['ALERT', 'ABOUT', 'TIMES', 'FIRST', 'LAST'],
+          alerts
+            .slice(0, LINES)
+            .map((row) => [row.message, row.subject, `${row.count}`, timeOf(row.first_at), timeOf(row.last_at)]),
           ['TIMES'],
         );
+        if (overview.alerts_since != null)
+          parts.push(
+            alerts.length === 0
+              ? `No alerts since ${timeOf(overview.alerts_since)}.`
+              : `All alerts since ${timeOf(overview.alerts_since)} are known; a restart forgets those before it.`,
+          );
         add(
           ['GATEWAY', 'VERSION', 'STATE', 'SINCE', 'RUNNING'],
           gateways.map((row) => [
@@ -157,7 +176,7 @@ export interface Offer {
   /** Absent from an older gateway. */
   readonly failing_accounts?: readonly string[];
   readonly price_since: string | null;
-  readonly sums: CallSums & { readonly unknown_cost_micro_usdc: number };
+  readonly sums: CallSums;
 }
 
 const SORTS = { charged: 'charged_micro_usdc', margin: 'margin_micro_usd', failed: 'failed' } as const;
@@ -206,8 +225,8 @@ export const offerTable = (offers: readonly Offer[], paint: Paint): string =>
       `${row.sums.requests}`,
       `${row.sums.failed}`,
       usd(row.sums.charged_micro_usdc),
-      isUnknown(row) ? 'unknown' : usd(row.sums.cost_micro_usd),
-      isUnknown(row) ? 'unknown' : usd(row.sums.margin_micro_usd),
+      costOf(row.sums),
+      marginOf(row.sums),
       row.price_since?.slice(0, 10) ?? '',
       (row.status_reason ?? '').slice(0, REASON_CHARS),
     ]),
@@ -251,4 +270,16 @@ function testCommand(paint: Paint): Command {
 }
 
 const REASON_CHARS = 60;
-const isUnknown = ({ sums }: Offer): boolean => sums.unknown_cost_micro_usdc > 0 && sums.cost_micro_usd === 0;
+
+/** Whether the cost of no served call is known. */
+const isUnknown = ({ unknown_cost_requests: unknown = 0, requests, cost_micro_usd: cost }: CallSums): boolean =>
+  unknown > 0 && unknown === requests && cost === 0;
+const costOf = (sums: CallSums): string => (isUnknown(sums) ? 'unknown' : usd(sums.cost_micro_usd));
+/** The fees of calls of unknown cost are known, so that the figures of a line add up to what was charged. */
+const marginOf = (sums: CallSums): string =>
+  isUnknown(sums) && sums.margin_micro_usd === 0 ? 'unknown' : usd(sums.margin_micro_usd);
+
+function unknownOf({ unknown_cost_requests: calls = 0, unknown_cost_micro_usdc: micro = 0 }: CallSums): string {
+  if (calls === 0 && micro === 0) return usd(0);
+  return `${usd(micro)} of ${calls} call${calls === 1 ? '' : 's'}`;
+}

@@ -17,12 +17,14 @@ import {
   CALL_PRICE,
   callCost,
   checkCap,
+  COSTS_BY_USE,
   hasPriceByUse,
   optionalPrice,
   perUnit,
   PRICES_BY_USE,
   rates,
 } from './price.ts';
+import { callsCost } from './price-tiers.ts';
 
 const CARD_PATH = /^\/[A-Za-z0-9._~/-]{1,255}$/;
 
@@ -89,6 +91,7 @@ const place = {
 };
 const target = {
   ...place,
+  cost: callsCost({ per_call: CALL_PRICE, per_task: { ...CALL_PRICE, unit: 'task' }, ...COSTS_BY_USE }, null),
   head_timeout_ms: headTimeout('agent'),
   first_event_timeout_ms: firstEventTimeout('agent'),
 };
@@ -130,6 +133,6 @@ export const AGENT_BLOCK = defineBlock({
     return { 'pricing.per_call': byTask ? undefined : price, 'pricing.per_task': byTask ? price : undefined };
   },
   writtenLast: [],
-  toTarget: ({ head_timeout_ms: headMs, first_event_timeout_ms: firstEventMs, ...values }) =>
-    withTimeouts(toPlace(values), headMs, firstEventMs),
+  toTarget: ({ head_timeout_ms: headMs, first_event_timeout_ms: firstEventMs, cost, ...values }) =>
+    withTimeouts({ ...toPlace(values), ...(cost === null ? {} : { cost }) }, headMs, firstEventMs),
 });

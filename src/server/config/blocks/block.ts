@@ -274,7 +274,7 @@ export type HttpTarget = { readonly kind: 'http' } & FieldsOf<ReturnType<typeof 
     readonly ownKeys?: true;
     /** The API takes batches, in OpenAI's form. Only of models in a gateway's own file. */
     readonly batches?: true;
-    /** The rates that the vendor charges the operator. Only of models in a gateway's own file. */
+    /** The rates that the vendor charges the operator. Only of services in a gateway's own file. */
     readonly cost?: OfferCost;
     readonly timeouts?: ReplyTimeouts;
   };

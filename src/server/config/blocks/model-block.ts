@@ -34,7 +34,7 @@ import {
 import {
   completeServiceTiers,
   completeTiers,
-  offerCost,
+  modelCost,
   priceTiers,
   serviceTiers,
   writeServiceTiers,
@@ -245,7 +245,7 @@ function optionalTokens(meaning: string, absent: string): Option<number | null> 
 }
 
 const target = {
-  cost: offerCost(TIER_PRICES),
+  cost: modelCost(TIER_PRICES),
   ...apiOrSdkOptions('/chat/completions'),
   'params.own_keys': trueOrFalse({
     optional: { text: 'false', fallback: false },

@@ -6,7 +6,7 @@ import { isTable } from '../reading.ts';
 import type { Table } from '../toml.ts';
 import { formatRate, type PriceBounds, readPrice } from './price.ts';
 
-/* Prices of a model that depend on the length of the prompt, and on the service tier. */
+/* Prices of a model by the length of the prompt and the service tier, and what offers cost the operator. */
 
 /** The prices that a tier may name, by their keys. */
 type TierPrices = Readonly<Record<string, PriceBounds>>;
@@ -87,24 +87,27 @@ export function serviceTiers(prices: TierPrices): Option<Readonly<Record<string,
   });
 }
 
-/** The rates that the operator pays for the calls of a model. */
+/** The rates that the operator pays for the calls of an offer. */
 export interface OfferCost {
   readonly rates: Rates;
   readonly serviceTiers: Readonly<Record<string, Rates>>;
+  /** Of tools that differ from `rates`, by their names. */
+  readonly ofTools?: Readonly<Record<string, Rates>>;
 }
 
+const COST_MEANING =
+  "What the vendor charges you, in the units of `pricing`. It is not shown, and books nothing: the operator's margin is computed from it";
+const NO_TUNNEL = 'It has no effect for a provider that dials in.';
+
 /** The rates that the vendor of a model charges, in one table with the keys of `pricing`. */
-export function offerCost(prices: TierPrices): Option<OfferCost | null> {
-  const right = 'a table with the keys of pricing, such as { prompt = 2.5, completion = 10 }';
+export function modelCost(prices: TierPrices): Option<OfferCost | null> {
   const readServiceTiers = serviceTiers(prices).read;
   return option<OfferCost | null>({
     takes: 'table with keys of `pricing`, also `tiers` and `service_tiers`',
-    meaning:
-      'What the vendor charges you, in the units of `pricing`. It is not shown, and books nothing: [`tollgate reconcile`](run/reconcile.md) computes from it what the settled calls cost. Without `prompt` or `completion` their tokens cost nothing. It has no effect for a provider that dials in.',
+    meaning: `${COST_MEANING}, and [\`tollgate reconcile\`](run/reconcile.md) compares it with the bill. Without \`prompt\` or \`completion\` their tokens cost nothing. ${NO_TUNNEL}`,
     optional: { text: 'the list price for a model of `[[providers]]`, else unknown', fallback: null },
     read(value) {
-      if (!isTable(value)) throw new WrongValue(`is ${show(value)}`, right);
-      const { tiers, service_tiers: written, ...fields } = value;
+      const { tiers, service_tiers: written, ...fields } = costTable(value, '{ prompt = 2.5, completion = 10 }');
       const base = { prompt: 0n, completion: 0n, ...readRates(fields, prices, '', ['tiers', 'service_tiers']) };
       return {
         rates: { ...base, ...completeTiers(base, tiers === undefined ? null : readTiers(tiers, prices, '')) },
@@ -112,6 +115,40 @@ export function offerCost(prices: TierPrices): Option<OfferCost | null> {
       };
     },
   });
+}
+
+/**
+ * The rates that the vendor of a tool or an agent charges. `readTools` reads the costs of single tools, in the member
+ * `tools`; null for a service without tools.
+ */
+export function callsCost(
+  prices: TierPrices,
+  readTools: ((value: unknown) => Readonly<Record<string, Rates>>) | null,
+): Option<OfferCost | null> {
+  const besides = readTools === null ? [] : ['tools'];
+  return option<OfferCost | null>({
+    takes: readTools === null ? 'table with keys of `pricing`' : 'table with keys of `pricing`, also `tools`',
+    meaning: `${COST_MEANING}. ${NO_TUNNEL}`,
+    optional: { text: 'unknown', fallback: null },
+    read(value) {
+      const table = costTable(value, '{ per_call = 0.002 }');
+      if (table['per_call'] !== undefined && table['per_task'] !== undefined)
+        throw new WrongValue('has per_call and per_task', 'one of the two');
+      const { tools, ...rest } = table;
+      const base = readRates(readTools === null ? table : rest, prices, '', besides);
+      const ofTools = tools === undefined || readTools === null ? {} : readTools(tools);
+      if (Object.keys(base).length === 0 && Object.keys(ofTools).length === 0)
+        throw new WrongValue('has no cost', `one of ${[...Object.keys(prices), ...besides].join(', ')}`);
+      const complete = Object.entries(ofTools).map(([name, rates]) => [name, { ...base, ...rates }] as const);
+      return { rates: base, serviceTiers: {}, ...(complete.length > 0 && { ofTools: Object.fromEntries(complete) }) };
+    },
+  });
+}
+
+function costTable(value: unknown, example: string): Table {
+  if (!isTable(value))
+    throw new WrongValue(`is ${show(value)}`, `a table with the keys of pricing, such as ${example}`);
+  return value;
 }
 
 /** Reads tiers. `path` is the beginning of messages, which names the table. Throws WrongValue. */

@@ -190,6 +190,13 @@ export const PRICES_BY_USE = {
   'pricing.completion': optionalRate(COMPLETION_PRICE),
 };
 
+/** The prices of tools and agents by use, by the keys of their costs. */
+export const COSTS_BY_USE = {
+  per_second: SECOND_PRICE,
+  prompt: PROMPT_PRICE,
+  completion: COMPLETION_PRICE,
+};
+
 type PricesByUse = Readonly<Record<keyof typeof PRICES_BY_USE, MicroUsd | null>>;
 
 export const hasPriceByUse = (values: PricesByUse): boolean =>

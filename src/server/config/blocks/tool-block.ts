@@ -4,7 +4,7 @@ import { formatUsd, type MicroUsd, type Rates } from '#billing/amounts';
 import { isPrototypeName } from '../names.ts';
 import { option, optionalWhole, tableOption, trueOrFalse, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
-import { REFERENCE } from '../reading.ts';
+import { isTable, REFERENCE } from '../reading.ts';
 import {
   bearerKey,
   COMMON_OPTIONS,
@@ -15,7 +15,18 @@ import {
   type HttpTarget,
 } from './block.ts';
 import { defaultedField, field, fieldsOf, type FieldsOf } from './field.ts';
-import { CALL_PRICE, callCost, checkCap, perUnitByName, price, PRICES_BY_USE, rate } from './price.ts';
+import {
+  CALL_PRICE,
+  callCost,
+  checkCap,
+  COSTS_BY_USE,
+  perUnitByName,
+  price,
+  PRICES_BY_USE,
+  rate,
+  readPrice,
+} from './price.ts';
+import { callsCost } from './price-tiers.ts';
 
 const TOOLS_MAX = 1_000;
 const TEXT_MAX = 4_096;
@@ -33,6 +44,9 @@ type ToolPrices = Readonly<Record<string, MicroUsd>>;
 interface PricesOfTools {
   readonly variants: Readonly<Record<string, Rates>>;
 }
+
+const ratesOfTools = (prices: ToolPrices): Readonly<Record<string, Rates>> =>
+  Object.fromEntries(Object.entries(prices).map(([name, call]) => [name, { call }]));
 
 const offer = {
   ...COMMON_OPTIONS,
@@ -53,14 +67,30 @@ const offer = {
       meaning: 'Prices of single tools whose price differs from `per_call`.',
       entries: { fault: toolNameFault, value: price(CALL_PRICE), max: TOOLS_MAX },
     }),
-    toFields: (prices: ToolPrices): PricesOfTools => ({
-      variants: Object.fromEntries(Object.entries(prices).map(([name, call]) => [name, { call }])),
-    }),
+    toFields: (prices: ToolPrices): PricesOfTools => ({ variants: ratesOfTools(prices) }),
     toValue: ({ variants }: PricesOfTools): ToolPrices =>
       Object.fromEntries(Object.entries(variants).map(([name, { call = 0n }]) => [name, call])),
     write: perUnitByName,
   },
 };
+
+/** Reads the costs of single tools. Throws WrongValue. */
+function readCostsOfTools(value: unknown): Readonly<Record<string, Rates>> {
+  const right = `a table of at most ${TOOLS_MAX} tool names with USD per call`;
+  if (!isTable(value) || Object.keys(value).length > TOOLS_MAX)
+    throw new WrongValue(`has tools = ${show(value)}`, right);
+  const costs = Object.entries(value).map(([name, cost]) => {
+    const fault = toolNameFault(name);
+    if (fault !== null) throw new WrongValue(`has the tool ${show(name)}: it ${fault}`, right);
+    try {
+      return [name, readPrice(cost, CALL_PRICE)] as const;
+    } catch (error) {
+      if (error instanceof WrongValue) throw new WrongValue(`tools.${name} ${error.message}`, error.right);
+      throw error;
+    }
+  });
+  return ratesOfTools(Object.fromEntries(costs));
+}
 
 /**
  * Reads a text for the start of a process. Messages do not repeat it, because people write secrets into commands.
@@ -186,6 +216,7 @@ const target = {
     read: (value) => readEndpoint(value, 'the address of an MCP server, such as https://mcp.example.com/mcp'),
   }),
   ...addressOptions,
+  cost: callsCost({ per_call: CALL_PRICE, ...COSTS_BY_USE }, readCostsOfTools),
   head_timeout_ms: headTimeout('tool'),
   command: option<string | null>({
     takes: 'name or path of a program',
@@ -217,7 +248,7 @@ export const TOOL_BLOCK = defineBlock({
   separate: () => ({}),
   writtenLast: [],
   toTarget(values, complain, place): ToolTarget {
-    const { endpoint, api_key: apiKey, head_timeout_ms: headMs, command } = values;
+    const { endpoint, api_key: apiKey, head_timeout_ms: headMs, command, cost } = values;
     if (endpoint === null && command === null)
       complain('endpoint', 'is missing', 'endpoint with the address of an MCP server, or command');
     if (command !== null && !place.commands)
@@ -232,7 +263,15 @@ export const TOOL_BLOCK = defineBlock({
     if (command !== null && headMs !== null)
       complain('head_timeout_ms', 'is given without endpoint', 'leave it out: it is for servers at an address');
     if (command === null)
-      return withTimeouts({ kind: 'http' as const, url: endpoint ?? '', ...fieldsOf(addressOptions, values) }, headMs);
+      return withTimeouts(
+        {
+          kind: 'http' as const,
+          url: endpoint ?? '',
+          ...fieldsOf(addressOptions, values),
+          ...(cost === null ? {} : { cost }),
+        },
+        headMs,
+      );
     const fields = fieldsOf(commandOptions, values);
     const cwd = fields.cwd === null ? null : resolve(place.directory, fields.cwd);
     return { kind: 'command', command, ...fields, cwd };

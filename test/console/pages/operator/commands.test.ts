@@ -52,6 +52,21 @@ test('status shows the volume, the causes of failures and the gateways', async (
   expect(shown).toMatch(/ ready /);
 });
 
+test('refusals have a line for each reason, and say since when; so do alerts', async () => {
+  expect(await run('account', 'refusals', 'acme')).toMatch(
+    /^No request was refused since the gateway's start at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.$/m,
+  );
+  const { key } = await spine.tenant('clumsy', '1');
+  const headers = { authorization: `Bearer ${key}` };
+  for (const body of [{ model: 'test/model' }, { model: 'test/model' }, { model: 'test/model', messages: 'hi' }])
+    expect((await spine.post('/chat/completions', body, headers)).status).toBe(400);
+  const shown = await run('account', 'refusals', 'clumsy');
+  expect(shown).toMatch(/ 1 +400 +POST \/api\/v1\/chat\/completions +clumsy +messages must be an array/);
+  expect(shown).toMatch(/ 2 +400 +POST \/api\/v1\/chat\/completions +clumsy +\S/);
+  expect(shown).toMatch(/^These are those since the gateway's start at \d{4}-.*; none of before are known\.$/m);
+  expect(await run('status')).toMatch(/^(?:No alerts since \d{4}-.*\.|All alerts since \d{4}-.* are known; .*)$/m);
+});
+
 test('services and provider show say why one is broken, and a service can be tried', async () => {
   expect(await run('services')).toMatch(/^gone\/chat +Gone +(?:cooling_down|failing) .*refused the connection$/m);
   const offers = JSON.parse(await run('services', '--json')) as readonly { service: string; provider: string }[];

@@ -90,7 +90,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
     totals: (account: string) => accountTotals(database, account),
     refunds: createRefunds(database, ledger),
     prices: createPriceBook(database, now),
-    refusalsOf: () => [],
+    refusals: { refusalsOf: () => [], since: 0 },
   };
   await server.register(
     accountRoutes({

@@ -97,7 +97,7 @@ async function world({
   };
   await server.register(
     accountRoutes({
-      refusalsOf: () => [],
+      refusals: { refusalsOf: () => [], since: 0 },
       members: { find: async () => null },
       countNewKey: async () => {},
       offers: () => true,

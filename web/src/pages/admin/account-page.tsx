@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
-import { api, data } from '../../api/client.ts';
+import { api, call, data } from '../../api/client.ts';
 import { AccountName } from '../../account/account-name.tsx';
 import { Refusals } from '../../calls/refusals.tsx';
 import { Badge } from '../../ui/badge.tsx';
@@ -47,7 +47,7 @@ export function AccountPage({
           <AccountCalls id={found.id} pageOf={pageOf} />
           <Refusals
             queryKey={[...ACCOUNTS, 'refusals', found.id]}
-            read={() => data(api.GET('/admin/v1/accounts/{id}/refusals', { params: { path: { id: found.id } } }))}
+            read={() => call(api.GET('/admin/v1/accounts/{id}/refusals', { params: { path: { id: found.id } } }))}
             guide="/docs/guide/run/raise-a-limit"
           />
           <div className="grid items-start gap-5 xl:grid-cols-2">

@@ -160,6 +160,9 @@ function OneGateway({ gateway, among }: { readonly gateway: Gateway; readonly am
       </div>
       <h3 className="mt-6 mb-1 text-sm font-medium text-soft">Alerts of the last day</h3>
       {gateway.alerts.length === 0 ? <p>None.</p> : <AlertList alerts={gateway.alerts} />}
+      <p className="mt-1 text-sm text-soft">
+        It has started <Time at={gateway.started_at} exact />, and remembers none of before.
+      </p>
     </Card>
   );
 }

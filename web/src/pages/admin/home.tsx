@@ -16,7 +16,16 @@ import { Table, type Column } from '../../ui/table.tsx';
 import { Time } from '../../ui/time.tsx';
 import { AlertList, GatewayTable, problemsOf } from './gateways.tsx';
 import { accountPage, sellerPage, servicesPage } from './paths.ts';
-import { Causes, Margin, MARGIN_COLUMN, RangeChoice, rangeOf, SUMS_COLUMNS } from './sums.tsx';
+import {
+  Causes,
+  isUnknown,
+  Margin,
+  MARGIN_COLUMN,
+  OfUnknownCost,
+  RangeChoice,
+  rangeOf,
+  SUMS_COLUMNS,
+} from './sums.tsx';
 
 type Overview = Schemas['Overview'];
 type Customer = Overview['customers'][number];
@@ -115,7 +124,11 @@ const SHOWN_ALERTS = 5;
 const attemptsOf = (count: number) => `${formatNumber(count)} ${count === 1 ? 'attempt' : 'attempts'}`;
 
 /** Alerts, gateways and providers that somebody should look at. Nothing if all is well. */
-function Warnings({ overview: { alerts, gateways, providers } }: { readonly overview: Overview }): ReactNode {
+function Warnings({
+  overview: { alerts, alerts_since: since, gateways, providers },
+}: {
+  readonly overview: Overview;
+}): ReactNode {
   const failing = providers.filter((each) => each.failing !== null);
   const broken = gateways.filter(({ state }) => state === 'not_ready' || state === 'silent');
   if (alerts.length === 0 && broken.length === 0 && failing.length === 0) return null;
@@ -154,6 +167,11 @@ function Warnings({ overview: { alerts, gateways, providers } }: { readonly over
         </p>
       ))}
       <AlertList alerts={alerts.slice(0, SHOWN_ALERTS)} />
+      {since !== null && (
+        <p className="mt-2 text-sm text-soft">
+          All since <Time at={since} exact />. A restart forgets those before it.
+        </p>
+      )}
     </Card>
   );
 }
@@ -179,20 +197,29 @@ function Totals({ overview: { totals, accounts } }: { readonly overview: Overvie
           note={
             <>
               <Money micro={totals.fee_micro_usdc} /> of it fees
+              {totals.providers_micro_usdc > 0 && (
+                <>
+                  , <Money micro={totals.providers_micro_usdc} /> earned by providers
+                </>
+              )}
             </>
           }
         />
         <Figure
           name="Margin"
-          value={<Margin micro={totals.margin_micro_usd} />}
+          value={
+            isUnknown(totals) && totals.margin_micro_usd === 0 ? 'unknown' : <Margin micro={totals.margin_micro_usd} />
+          }
           note={
             <>
-              after a cost of <Money micro={totals.cost_micro_usd} />
-              {totals.unknown_cost_micro_usdc > 0 && (
-                <>
-                  ; <Money micro={totals.unknown_cost_micro_usdc} /> of unknown cost
-                </>
+              {!isUnknown(totals) && (
+                <span className="block">
+                  after a cost of <Money micro={totals.cost_micro_usd} />
+                </span>
               )}
+              <span className="block">
+                <OfUnknownCost sums={totals} />
+              </span>
             </>
           }
         />

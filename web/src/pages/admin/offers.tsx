@@ -16,7 +16,7 @@ import type { Column } from '../../ui/table.tsx';
 import { formatDuration, Time } from '../../ui/time.tsx';
 import { useAdminKey } from './admin-key.tsx';
 import { callPage, sellerPage } from './paths.ts';
-import { Failed, MarginOf } from './sums.tsx';
+import { Failed, isUnknown, MarginOf } from './sums.tsx';
 
 /** An offer of a service as the operator sees it. */
 export type Offer = Schemas['OperatorOffer'];
@@ -116,7 +116,7 @@ const figures: readonly Column<Offer>[] = [
     id: 'margin',
     head: 'Margin',
     align: 'right',
-    sort: ({ sums }) => (sums.unknown_cost_micro_usdc > 0 && sums.cost_micro_usd === 0 ? null : sums.margin_micro_usd),
+    sort: ({ sums }) => (isUnknown(sums) && sums.margin_micro_usd === 0 ? null : sums.margin_micro_usd),
     cell: (row) => (
       <>
         <MarginOf sums={row.sums} />

@@ -14,7 +14,7 @@ import { Time } from '../../ui/time.tsx';
 import { offerKey, OWN_OFFER_COLUMNS } from './offers.tsx';
 import { accountPage, callPage } from './paths.ts';
 import { SellerActs } from './sellers.tsx';
-import { Margin, RangeChoice, rangeOf } from './sums.tsx';
+import { MarginOf, RangeChoice, rangeOf } from './sums.tsx';
 
 type Seller = Schemas['OperatorProvider'];
 type Failure = Seller['failures'][number];
@@ -85,8 +85,22 @@ export function SellerPage({ id }: { readonly id: string }): ReactNode {
 
 function Summary({ seller }: { readonly seller: Seller }): ReactNode {
   const { name, banned, connected, own, account } = seller;
-  const sum = (member: 'requests' | 'failed' | 'charged_micro_usdc' | 'margin_micro_usd') =>
-    seller.offers.reduce((all, { sums }) => all + sums[member], 0);
+  const sum = (
+    member:
+      | 'requests'
+      | 'charged_micro_usdc'
+      | 'margin_micro_usd'
+      | 'cost_micro_usd'
+      | 'unknown_cost_requests'
+      | 'unknown_cost_micro_usdc',
+  ) => seller.offers.reduce((all, { sums }) => all + sums[member], 0);
+  const sums = {
+    requests: sum('requests'),
+    margin_micro_usd: sum('margin_micro_usd'),
+    cost_micro_usd: sum('cost_micro_usd'),
+    unknown_cost_requests: sum('unknown_cost_requests'),
+    unknown_cost_micro_usdc: sum('unknown_cost_micro_usdc'),
+  };
   const attempts = seller.offers.reduce((all, { attempts: { failed } }) => all + failed, 0);
   return (
     <Card
@@ -125,11 +139,11 @@ function Summary({ seller }: { readonly seller: Seller }): ReactNode {
       <dl className="mt-4 grid grid-cols-2 gap-6 md:grid-cols-4">
         <Figure
           name="Calls served"
-          value={formatShort(sum('requests'))}
+          value={formatShort(sums.requests)}
           note={`${formatShort(attempts)} failed attempts`}
         />
         <Figure name="Charged" value={<Money micro={sum('charged_micro_usdc')} />} />
-        <Figure name="Margin" value={<Margin micro={sum('margin_micro_usd')} />} />
+        <Figure name="Margin" value={<MarginOf sums={sums} />} />
         <Figure
           name={own ? 'Earnings' : 'To be paid'}
           value={<Money micro={seller.earnings_micro_usdc} />}

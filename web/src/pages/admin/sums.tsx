@@ -39,13 +39,37 @@ export function Margin({ micro }: { readonly micro: number }): ReactNode {
   );
 }
 
-type MarginSums = Pick<Sums, 'margin_micro_usd' | 'cost_micro_usd' | 'unknown_cost_micro_usdc'>;
+type MarginSums = Pick<
+  Sums,
+  'requests' | 'margin_micro_usd' | 'cost_micro_usd' | 'unknown_cost_requests' | 'unknown_cost_micro_usdc'
+>;
 
-/** The margin of sums; in words where no cost is known. */
+/** Whether the cost of no served call is known. */
+export const isUnknown = ({ requests, cost_micro_usd: cost, unknown_cost_requests: unknown }: MarginSums): boolean =>
+  unknown > 0 && unknown === requests && cost === 0;
+
+/** The margin of sums; in words where no cost is known. Below it are the calls of unknown cost. */
 export function MarginOf({ sums }: { readonly sums: MarginSums }): ReactNode {
-  const { margin_micro_usd: margin, cost_micro_usd: cost, unknown_cost_micro_usdc: unknown } = sums;
-  if (unknown > 0 && cost === 0) return <span className="text-sm text-soft">no cost set</span>;
-  return <Margin micro={margin} />;
+  if (isUnknown(sums) && sums.margin_micro_usd === 0) return <span className="text-sm text-soft">no cost set</span>;
+  return (
+    <>
+      <Margin micro={sums.margin_micro_usd} />
+      <span className="block text-xs whitespace-nowrap text-soft">
+        <OfUnknownCost sums={sums} />
+      </span>
+    </>
+  );
+}
+
+/** The calls of own offers without a cost, and their charges, which are in no margin. Nothing without such calls. */
+export function OfUnknownCost({ sums }: { readonly sums: MarginSums }): ReactNode {
+  const { unknown_cost_requests: calls, unknown_cost_micro_usdc: micro } = sums;
+  if (calls === 0 && micro === 0) return null;
+  return (
+    <>
+      <Money micro={micro} /> of {formatNumber(calls)} {calls === 1 ? 'call' : 'calls'} of unknown cost
+    </>
+  );
 }
 
 /** Calls that failed, with their share of all. */

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { useLocation } from 'wouter';
-import { api, data, queryOf } from '../../../api/client.ts';
+import { api, call, queryOf } from '../../../api/client.ts';
 import { useCalls, useKeys } from '../../../api/own.ts';
 import { useSearchState } from '../../../app/search.ts';
 import { Button } from '../../../ui/button.tsx';
@@ -36,7 +36,7 @@ export default function CallsPage(): ReactNode {
           <div className="mt-5">
             <Refusals
               queryKey={['refusals']}
-              read={() => data(api.GET('/api/v1/refusals'))}
+              read={() => call(api.GET('/api/v1/refusals'))}
               guide="/docs/guide/reference/errors"
             />
           </div>
