@@ -63,10 +63,10 @@ test('tollgate audit --chain holds the books against the treasury, with and with
   });
   expect(rowOf(running.output).slice(0, 8)).toEqual([
     `eip155:${anvil.chainId}`,
-    '2.000000',
-    '2.000000',
-    '2.000000',
-    '0.000000',
+    '2',
+    '2',
+    '2',
+    '0',
     '0',
     '0',
     '0',
@@ -140,7 +140,7 @@ test('tollgate audit --chain holds the books against the treasury, with and with
   await token.transfer(treasury, freshKey().address, 500_000n);
   const robbed = await place.run(['audit', '--chain', '--config', file], env);
   expect(robbed.code).toBe(1);
-  expect(rowOf(robbed.output)).toContain('-0.500000');
+  expect(rowOf(robbed.output)).toContain('-0.5');
   expect(robbed.output).toContain('The books are right.');
   expect(robbed.output).toContain('withdrawals are stopped: the treasury holds 2.25 USDC, the books say 2.75');
   expect(robbed.output).toContain('The treasuries and the books differ.');
