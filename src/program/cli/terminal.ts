@@ -120,8 +120,8 @@ export async function askYesNo(question: string, waitMs = ANSWER_MS): Promise<bo
 }
 
 /**
- * Micro-USD as USD, in the one form of all commands and of the API: at most 6 decimal places, none of them a trailing 0.
- * The unit stands behind it or in the heading of the column.
+ * Micro-USD as USD, in the one form of all commands and of the API: at most 6 decimal places, without trailing zeros.
+ * The unit stands behind it, or in the heading of the column.
  */
 export function usd(micro: number): string {
   return String(Number((micro / 1e6).toFixed(6)));

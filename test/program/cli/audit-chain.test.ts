@@ -61,16 +61,7 @@ test('tollgate audit --chain holds the books against the treasury, with and with
     code: 0,
     output: expect.stringContaining('The treasuries hold what the books say.'),
   });
-  expect(rowOf(running.output).slice(0, 8)).toEqual([
-    `eip155:${anvil.chainId}`,
-    '2',
-    '2',
-    '2',
-    '0',
-    '0',
-    '0',
-    '0',
-  ]);
+  expect(rowOf(running.output).slice(0, 8)).toEqual([`eip155:${anvil.chainId}`, '2', '2', '2', '0', '0', '0', '0']);
 
   // Its reference is told before anything is sent, and what is left to do with it.
   const network = `eip155:${anvil.chainId}`;
