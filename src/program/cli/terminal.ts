@@ -119,7 +119,10 @@ export async function askYesNo(question: string, waitMs = ANSWER_MS): Promise<bo
   }
 }
 
-/** Micro-USD from an answer as USD, without trailing zeros. */
+/**
+ * Micro-USD as USD, in the one form of all commands and of the API: at most 6 decimal places, without trailing zeros.
+ * The unit stands behind it, or in the heading of the column.
+ */
 export function usd(micro: number): string {
   return String(Number((micro / 1e6).toFixed(6)));
 }

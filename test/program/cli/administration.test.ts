@@ -198,7 +198,9 @@ describe('the commands of the administration, without a gateway', () => {
     const both = await run('show', 'Twin Ltd');
     expect([both.code, both.output]).toEqual([
       1,
-      expect.stringMatching(/2 accounts have the label Twin Ltd[\s\S]*tollgate:local:first\n +tollgate:local:second/),
+      expect.stringMatching(
+        /2 accounts have the name or label Twin Ltd[\s\S]*tollgate:local:first  Twin Ltd\n +tollgate:local:second/,
+      ),
     ]);
     const none = await run('show', 'Nobody Ltd');
     expect([none.code, none.output]).toEqual([1, expect.stringContaining('Account not found')]);

@@ -118,9 +118,9 @@ it('a wrong change changes nothing, and the error is that of the admin API or na
     expect.soft(refused.code, args.join(' ')).not.toBe(0);
     expect.soft(refused.output).not.toContain('    at ');
   }
-  expect((await place.run(['key', 'change', 'acme', '', '--limit', '1'])).output).toContain('<hash> is empty');
+  expect((await place.run(['key', 'change', 'acme', '', '--limit', '1'])).output).toContain('<key> is empty');
   expect((await place.run(['key', 'change', 'acme', 'ffff', '--limit', '1'])).output).toContain(
-    'has no key whose hash',
+    'has no key with the name',
   );
   expect((await keys()).at(-1)).toEqual(before);
 });

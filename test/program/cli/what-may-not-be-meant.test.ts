@@ -76,7 +76,7 @@ it('a name that nobody has leads to the right list', async () => {
   const hints = [
     [['admin-key', 'revoke', 'inv'], 'admin-key list'],
     [['provider', 'pay', `eip155:0x${'1'.repeat(40)}`, '--amount', '1'], 'provider list'],
-    [['account', 'credit', 'Acme Ltd', '1'], 'account show "Acme Ltd"'],
+    [['account', 'credit', 'Acme Ltd', '1'], 'account list'],
   ] as const;
   for (const [command, hint] of hints) {
     const { code, output } = await place.run(command);
@@ -112,7 +112,7 @@ it('an empty hash names no key, also if the account has only one', async () => {
   await place.run(['key', 'create', 'acme']);
   for (const change of ['disable', 'enable', 'delete']) {
     const { code, output } = await place.run(['key', change, 'acme', '']);
-    expect.soft([change, code, output]).toEqual([change, 1, expect.stringContaining('<hash> is empty. Name the key')]);
+    expect.soft([change, code, output]).toEqual([change, 1, expect.stringContaining('<key> is empty. Name the key')]);
   }
   const listed = await place.run(['key', 'list', 'acme', '--json']);
   expect(JSON.parse(listed.stdout)).toMatchObject([{ disabled: false }]);

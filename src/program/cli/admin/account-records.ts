@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { painter, table, usd } from '../terminal.ts';
-import { accountPath, administer, listAll, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { administer, listAll, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { ACCOUNT, findAccountPath } from './names.ts';
 
 interface Movement {
   readonly id: string;
@@ -19,12 +20,13 @@ export function movementsCommand(): Command {
     new Command('movements')
       .summary('credits, debits, refunds, deposits and withdrawals, the newest first')
       .description('The movements of the money of an account besides its calls, the newest first.')
-      .argument('<account>', 'its name or id')
+      .argument(...ACCOUNT)
       .option('--limit <movements>', 'at most so many', '50'),
   ).action((name: string, { limit, ...flags }: AdminFlags & { readonly limit: string }) =>
     administer(flags, {
       async run(admin) {
         const movements: Movement[] = [];
+        const path = await findAccountPath(admin, name);
         const most = Number(limit);
         let next: string | null | undefined;
         while (movements.length < most && next !== null) {
@@ -32,7 +34,7 @@ export function movementsCommand(): Command {
             limit: `${Math.min(PAGE, most - movements.length)}`,
             ...(next !== undefined && { before: next }),
           });
-          const page = await admin.request('GET', `${accountPath(name)}/movements?${query}`);
+          const page = await admin.request('GET', `${path}/movements?${query}`);
           movements.push(...(page.data as Movement[]));
           next = (page as typeof page & { readonly next: string | null }).next;
         }
@@ -77,11 +79,11 @@ export function refusalsCommand(): Command {
       .description(
         'The newest requests of an account that were refused before they became calls, since this gateway has started. It needs a running gateway.',
       )
-      .argument('<account>', 'its name or id'),
+      .argument(...ACCOUNT),
   ).action((name: string, flags: AdminFlags) =>
     administer(flags, {
       async run(admin) {
-        const { data, since } = (await admin.request('GET', `${accountPath(name)}/refusals`)) as {
+        const { data, since } = (await admin.request('GET', `${await findAccountPath(admin, name)}/refusals`)) as {
           readonly data?: unknown;
           readonly since?: string;
         };
@@ -134,13 +136,13 @@ export function notesCommand(): Command {
     new Command('notes')
       .summary('notes of operators about an account; add or delete one')
       .description('The notes of operators about an account. Its owner does not see them.')
-      .argument('<account>', 'its name or id')
+      .argument(...ACCOUNT)
       .option('--add <text>', 'add this note first')
       .option('--delete <id>', 'delete the note with this id first'),
   ).action((name: string, { add, delete: removed, ...flags }: NotesFlags) =>
     administer(flags, {
       async run(admin) {
-        const path = `${accountPath(name)}/notes`;
+        const path = `${await findAccountPath(admin, name)}/notes`;
         if (add !== undefined) await admin.request('POST', path, { text: add });
         if (removed !== undefined) await admin.request('DELETE', `${path}/${encodeURIComponent(removed)}`);
         return listAll<Note>(admin, path);

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
+import { localAccount } from '#accounts/names';
 import {
-  accountPath,
   administer,
   listAll,
   RefusedRequest,
@@ -9,6 +9,7 @@ import {
   type AdminFlags,
   referenceOr,
 } from './admin-client.ts';
+import { ACCOUNT, findAccountPath } from './names.ts';
 import { movementsCommand, notesCommand, refusalsCommand } from './account-records.ts';
 import { CliError, painter, table, type Paint, facts, usd, refuseBadAmount } from '../terminal.ts';
 import { OWN_NAME } from '../command-line.ts';
@@ -87,7 +88,7 @@ function createCommand(paint: Paint): Command {
   ).action((name: string, flags: AdminFlags & { label?: string }) => {
     const { label } = flags;
     // Checked before anything is opened, because a wrong name would leave a new database behind.
-    accountPath(name);
+    refuseBadName(name);
     const body = { ...(name.includes(':') ? { account: name } : { name }), ...(label === undefined ? {} : { label }) };
     let isNew = true;
     return administer(flags, {
@@ -103,6 +104,15 @@ function createCommand(paint: Paint): Command {
       },
     });
   });
+}
+
+function refuseBadName(name: string): void {
+  if (name.includes(':')) return;
+  try {
+    localAccount(name);
+  } catch (error) {
+    throw new CliError(`${(error as Error).message}. ${JSON.stringify(name)} does not`, { cause: error });
+  }
 }
 
 function listCommand(paint: Paint): Command {
@@ -141,7 +151,7 @@ function showCommand(paint: Paint): Command {
     new Command('show')
       .summary('one account')
       .description('One account: its balance, and what came in and went out since it was made.')
-      .argument('<account>', 'its name, id or label'),
+      .argument(...ACCOUNT),
   ).action((name: string, flags: AdminFlags) =>
     administer(flags, {
       run: (admin) => findAccount(admin, name),
@@ -155,7 +165,7 @@ function creditCommand(paint: Paint): Command {
     new Command('credit')
       .summary('add money to an account')
       .description('Add money to an account: what was paid to you in another way.')
-      .argument('<account>', 'its name or id; or a wallet in CAIP-10, such as eip155:8453:0x…')
+      .argument(ACCOUNT[0], `${ACCOUNT[1]}; or a wallet in CAIP-10, such as eip155:8453:0x…`)
       .argument('<usd>', 'amount in USD, at most 6 decimal places')
       .option('--reference <text>', 'what the payment is known by; the same reference is credited once'),
   ).action((name: string, amount: string, flags: AdminFlags & { reference?: string }) => {
@@ -163,7 +173,7 @@ function creditCommand(paint: Paint): Command {
     return administer(flags, {
       run: async (admin) => {
         const credit = { amount_usd: amount, reference: referenceOr(flags.reference) };
-        return (await admin.request('POST', `${accountPath(name)}/credit`, credit)).data as Credit;
+        return (await admin.request('POST', `${await findAccountPath(admin, name)}/credit`, credit)).data as Credit;
       },
       show: ({ account, amount_micro_usdc, reference, duplicate }) =>
         duplicate
@@ -180,7 +190,7 @@ function debitCommand(paint: Paint): Command {
       .description(
         'Take money from an account, for example because too much was credited. Money that running calls have locked cannot be taken.',
       )
-      .argument('<account>', 'its name or id')
+      .argument(...ACCOUNT)
       .argument('<usd>', 'amount in USD, at most 6 decimal places')
       .requiredOption('--reason <text>', 'why; the owner of the account reads it')
       .option('--reference <text>', 'what the correction is known by; the same reference is debited once'),
@@ -189,7 +199,7 @@ function debitCommand(paint: Paint): Command {
     return administer(flags, {
       run: async (admin) => {
         const debit = { amount_usd: amount, reason: flags.reason, reference: referenceOr(flags.reference) };
-        return (await admin.request('POST', `${accountPath(name)}/debit`, debit)).data as Debit;
+        return (await admin.request('POST', `${await findAccountPath(admin, name)}/debit`, debit)).data as Debit;
       },
       show: ({ account, amount_micro_usdc, reference, duplicate, ...balance }) =>
         duplicate
@@ -204,11 +214,12 @@ function renameCommand(paint: Paint): Command {
     new Command('rename')
       .summary('change the label of an account')
       .description('Change the label of an account. Its id stays, because keys, receipts and the books refer to it.')
-      .argument('<account>', 'its name or id')
+      .argument(...ACCOUNT)
       .argument('<label>', 'what to call it; "" takes its label away, also out of admin-log'),
   ).action((name: string, label: string, flags: AdminFlags) =>
     administer(flags, {
-      run: async (admin) => (await admin.request('PATCH', accountPath(name), { label })).data as Account,
+      run: async (admin) =>
+        (await admin.request('PATCH', await findAccountPath(admin, name), { label })).data as Account,
       show: (account) => describe(account, paint),
     }),
   );
@@ -222,16 +233,17 @@ function stateCommand(
     new Command(name)
       .summary(summary)
       .description(description)
-      .argument('<account>', 'its name or id')
+      .argument(...ACCOUNT)
       .requiredOption('--reason <text>', 'why; the owner of the account does not see it'),
   ).action((account: string, flags: AdminFlags & { reason: string }) => {
     let unseen = false;
     return administer(flags, {
       async run(admin) {
-        unseen = isUnseen((await admin.request('GET', accountPath(account))).data as Account);
-        await admin.request('POST', `${accountPath(account)}/${name}`, { reason: flags.reason });
+        const path = await findAccountPath(admin, account);
+        unseen = isUnseen((await admin.request('GET', path)).data as Account);
+        await admin.request('POST', `${path}/${name}`, { reason: flags.reason });
         // The answer of a change has no sums, and not what the account earns.
-        return (await admin.request('GET', accountPath(account))).data as Account;
+        return (await admin.request('GET', path)).data as Account;
       },
       show(changed) {
         const same = changed.state_reason === flags.reason.trim();
@@ -261,7 +273,7 @@ function closeCommand(paint: Paint): Command {
       .description(
         'End a frozen account: delete its keys, and refuse all its requests. If it has money, say with the exact amount whether you pay it out or write it off.',
       )
-      .argument('<account>', 'its name or id')
+      .argument(...ACCOUNT)
       .requiredOption('--reason <text>', 'why; the owner of the account does not see it')
       .addOption(
         new Option('--paid-out <usd>', 'what is left, which you pay outside of the gateway').conflicts('writeOff'),
@@ -282,12 +294,13 @@ function closeCommand(paint: Paint): Command {
                 reference: referenceOr(flags.reference),
               };
         const body = { reason: flags.reason, ...remainder };
+        const path = await findAccountPath(admin, name);
         try {
-          await admin.request('POST', `${accountPath(name)}/close`, body);
+          await admin.request('POST', `${path}/close`, body);
           // The answer of a close has no sums.
-          return (await admin.request('GET', accountPath(name))).data as Account;
+          return (await admin.request('GET', path)).data as Account;
         } catch (error) {
-          throw error instanceof RefusedRequest ? await refusedClose(error, admin, name) : error;
+          throw error instanceof RefusedRequest ? await refusedClose(error, admin, { path, name }) : error;
         }
       },
       show: (account) => describe(account, paint),
@@ -296,11 +309,15 @@ function closeCommand(paint: Paint): Command {
 }
 
 /** The refusal of a close in the words of this command. */
-async function refusedClose(refusal: RefusedRequest, admin: AdminClient, name: string): Promise<CliError> {
+async function refusedClose(
+  refusal: RefusedRequest,
+  admin: AdminClient,
+  { path, name }: { readonly path: string; readonly name: string },
+): Promise<CliError> {
   const { status, param, message } = refusal;
   if (status === 409 && param === 'reference') return new CliError(`${message}. Give another --reference.`);
   if (status !== 422) return refusal;
-  const account = (await admin.request('GET', accountPath(name))).data as Account;
+  const account = (await admin.request('GET', path)).data as Account;
   if (account.state === 'open')
     return new CliError(
       `An open account cannot be closed. Freeze it first, so that no new call begins: ${OWN_NAME} account freeze ${name} --reason "…"`,
@@ -318,30 +335,9 @@ async function refusedClose(refusal: RefusedRequest, admin: AdminClient, name: s
   );
 }
 
-/** An account by its name, its id or its label. Rejects with CliError if no account or several accounts match. */
-async function findAccount(admin: AdminClient, name: string): Promise<Account> {
-  const show = async (path: string) => (await admin.request('GET', path)).data as Account;
-  const missing = await show(pathOrNone(name)).catch((error: unknown) => {
-    if (error instanceof RefusedRequest && error.status === 404) return error;
-    throw error;
-  });
-  if (!(missing instanceof RefusedRequest)) return missing;
-  const accounts = await listAll<Account>(admin, '/accounts', { label: name });
-  if (accounts.length === 0) throw missing;
-  if (accounts.length === 1) return show(`/accounts/${encodeURIComponent(accounts[0]!.id)}`);
-  throw new CliError(
-    `${accounts.length} accounts have the label ${name}. Name one by its id:\n${accounts.map(({ id }) => `  ${id}`).join('\n')}`,
-  );
-}
-
-/** The path of an account. A label such as "Acme Ltd" can be no name, so it has the path of no account. */
-function pathOrNone(name: string): string {
-  try {
-    return accountPath(name);
-  } catch {
-    return `/accounts/${encodeURIComponent(name)}`;
-  }
-}
+/** An account with its sums. */
+const findAccount = async (admin: AdminClient, name: string): Promise<Account> =>
+  (await admin.request('GET', await findAccountPath(admin, name))).data as Account;
 
 /** An account that exists is not changed by its creation. */
 function existed(account: Account, label: string | undefined, name: string): string {

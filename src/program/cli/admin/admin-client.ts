@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Option, type Command } from 'commander';
-import { localAccount } from '#accounts/names';
 import { CliError, say } from '../terminal.ts';
 import { OWN_NAME, START } from '../command-line.ts';
 import type { TargetFlags } from './target.ts';
@@ -183,10 +182,10 @@ function listFor(path: string): string {
 }
 
 /** Prints the file that a path of the admin API answers with. */
-export async function printFile(flags: AdminFlags, path: string): Promise<void> {
+export async function printFile(flags: AdminFlags, path: (admin: AdminClient) => Promise<string>): Promise<void> {
   const admin = await openAdmin(flags);
   try {
-    await admin.download(path, process.stdout);
+    await admin.download(await path(admin), process.stdout);
   } finally {
     await admin.close();
   }
@@ -226,22 +225,6 @@ export async function listAll<T>(
   }
 }
 const PAGE = 100;
-
-/** The id of an account, which may be named in full (`tollgate:local:acme`, a wallet) or by its short name (`acme`). */
-export function accountId(name: string): string {
-  if (name.includes(':')) return name;
-  try {
-    return localAccount(name);
-  } catch (error) {
-    throw new CliError(
-      `${(error as Error).message}. ${JSON.stringify(name)} does not. If it is a label: ${OWN_NAME} account show ${JSON.stringify(name)} says which account has it`,
-      { cause: error },
-    );
-  }
-}
-
-/** The path of an account, see accountId. */
-export const accountPath = (name: string): string => `/accounts/${encodeURIComponent(accountId(name))}`;
 
 /**
  * The operator's reference for an action that must happen only once. Without one, creates a reference and prints it.

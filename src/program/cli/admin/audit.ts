@@ -5,7 +5,7 @@ import type { AuditReport } from '#billing/compose';
 import type { Config } from '#config';
 import type { AuditedChain, ChainAudit } from '#payments/on-chains';
 import { remote, withAdminOptions, type AdminFlags } from './admin-client.ts';
-import { CliError, USAGE_EXIT, say, facts, painter, type Paint, table } from '../terminal.ts';
+import { CliError, USAGE_EXIT, say, facts, painter, type Paint, table, usd } from '../terminal.ts';
 
 /** A report in the form of the admin API. Its amounts are numbers of micro-USD. */
 interface AuditView extends Pick<AuditReport, 'ok' | 'checks'> {
@@ -122,16 +122,15 @@ function showReport({ ok, checks, totals, chains }: AuditView, paint: Paint): st
     (check) =>
       `${check.ok ? paint('green', '✓') : paint('red', '✗')} ${check.name.padEnd(width)}  ${check.ok ? paint('dim', check.detail) : check.detail}`,
   );
-  const usd = (micro: number) => `${(micro / 1e6).toFixed(6)} USD`;
   const figures = facts(
     [
-      ['escrow', `${usd(totals.escrowAvailable)} available, ${usd(totals.escrowLocked)} locked`],
-      ['earnings', usd(totals.earnings)],
-      ['fees', usd(totals.fees)],
+      ['escrow', `${usd(totals.escrowAvailable)} USD available, ${usd(totals.escrowLocked)} USD locked`],
+      ['earnings', `${usd(totals.earnings)} USD`],
+      ['fees', `${usd(totals.fees)} USD`],
       ['accounts', `${totals.accounts} in the ledger, ${totals.operations} operations`],
-      ['charged', `${usd(totals.charged)} for ${totals.locksSettled} calls`],
+      ['charged', `${usd(totals.charged)} USD for ${totals.locksSettled} calls`],
       ['locks', `${totals.locksHeld} held, ${totals.locksReleased} released, ${totals.locksExpired} expired`],
-      ...(totals.shortfall > 0 ? [['shortfall', usd(totals.shortfall)] as const] : []),
+      ...(totals.shortfall > 0 ? [['shortfall', `${usd(totals.shortfall)} USD`] as const] : []),
     ],
     paint,
     '  ',
@@ -165,8 +164,8 @@ export function showChains({ ok, chains, ...totals }: ChainAuditView, paint: Pai
   const rows = chains.map((chain) => [
     chain.network,
     usd(chain.owed),
-    usd(chain.held),
-    usd(chain.booked),
+    chain.held === null ? '?' : usd(chain.held),
+    chain.booked === null ? '?' : usd(chain.booked),
     chain.difference === null ? '?' : chain.difference > 0 ? `+${usd(chain.difference)}` : usd(chain.difference),
     String(chain.open.unfinal),
     String(chain.open.deposits),
@@ -216,5 +215,3 @@ export function showChains({ ok, chains, ...totals }: ChainAuditView, paint: Pai
     verdict,
   ].join('\n');
 }
-
-const usd = (micro: number | null): string => (micro === null ? '?' : (micro / 1e6).toFixed(6));

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
-import { accountId, administer, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { administer, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { findAccountId } from './names.ts';
 import { facts, painter, type Paint, refuseBadAmount, usd } from '../terminal.ts';
 
 interface Call {
@@ -84,7 +85,7 @@ export function callCommand(): Command {
         .summary('one call: who, what, when, provider, money, error; end or refund one')
         .description('Show a call of any account.')
         .argument('<id>', 'its id; with --account also the id of its request')
-        .option('--account <account>', 'name or id of the account that made it'),
+        .option('--account <account>', 'name, id or label of the account that made it'),
     )
       .addHelpText('after', HELP)
       // All have the same options, and those after `end` or `refund` are its own.
@@ -92,9 +93,12 @@ export function callCommand(): Command {
       .addCommand(endCommand())
       .addCommand(refundCommand())
       .action((id: string, { account, ...flags }: CallFlags) => {
-        const query = account === undefined ? '' : `?account=${encodeURIComponent(accountId(account))}`;
         return administer(flags, {
-          run: async (admin) => (await admin.request('GET', `/calls/${encodeURIComponent(id)}${query}`)).data as Call,
+          async run(admin) {
+            const query =
+              account === undefined ? '' : `?account=${encodeURIComponent(await findAccountId(admin, account))}`;
+            return (await admin.request('GET', `/calls/${encodeURIComponent(id)}${query}`)).data as Call;
+          },
           show: (call) => describe(call, painter()),
         });
       })

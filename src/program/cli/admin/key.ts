@@ -1,13 +1,7 @@
 import { Command, Option } from 'commander';
 import { LIMIT_RESETS, tagsText } from '#accounts/names';
-import {
-  accountPath,
-  administer,
-  listAll,
-  withAdminOptions,
-  type AdminClient,
-  type AdminFlags,
-} from './admin-client.ts';
+import { administer, listAll, withAdminOptions, type AdminClient, type AdminFlags } from './admin-client.ts';
+import { ACCOUNT, findAccountPath, findKey } from './names.ts';
 import type { Key, SettingFlags } from './key-settings.ts';
 import { CliError, onScreen, painter, table, type Paint } from '../terminal.ts';
 import { OWN_NAME, START } from '../command-line.ts';
@@ -16,7 +10,7 @@ import { OWN_NAME, START } from '../command-line.ts';
 const HASH_SHOWN = 12;
 
 const HELP = `
-A key is shown once, when it is made; afterwards it is named by the first characters of its hash.
+A key is shown once, when it is made; afterwards it is named by its name, or by the first characters of its hash.
 
 Examples:
   tollgate key create acme --name laptop --limit 5 --limit-reset monthly
@@ -95,7 +89,7 @@ function createCommand(paint: Paint): Command {
       new Command('create')
         .summary('make a key and show it, once')
         .description('Make a key and show it, once.')
-        .argument('<account>', 'name or id of its account'),
+        .argument(...ACCOUNT),
     ).option('--development', 'a key for play money, which production refuses'),
   ).action(async (account: string, flags: SettingFlags & { readonly development?: boolean }) => {
     // Checked before anything is opened, so that a wrong command changes nothing.
@@ -105,7 +99,7 @@ function createCommand(paint: Paint): Command {
     if ('limit_reset' in body && !('limit' in body))
       throw new CliError('--limit-reset needs --limit: without an amount the key has no limit');
     return administer(flags, {
-      run: (admin) => admin.request('POST', `${accountPath(account)}/keys`, body),
+      run: async (admin) => admin.request('POST', `${await findAccountPath(admin, account)}/keys`, body),
       show: ({ key, data, warnings = [] }) => {
         for (const warning of warnings) process.stderr.write(`${painter(process.stderr)('yellow', `! ${warning}`)}\n`);
         const text = newKeyText(paint, key);
@@ -122,10 +116,10 @@ function listCommand(paint: Paint): Command {
     new Command('list')
       .summary("an account's keys")
       .description("An account's keys and what they have spent.")
-      .argument('<account>', 'name or id of the account'),
+      .argument(...ACCOUNT),
   ).action((account: string, flags: AdminFlags) =>
     administer(flags, {
-      run: (admin) => listAll<Key>(admin, `${accountPath(account)}/keys`),
+      run: async (admin) => listAll<Key>(admin, `${await findAccountPath(admin, account)}/keys`),
       show: (keys) =>
         keys.length === 0
           ? `No keys yet. Make one: ${OWN_NAME} key create ${account}`
@@ -148,7 +142,7 @@ const row = (key: Key): string[] => [
 ];
 
 const ofOneKey = (command: Command): Command =>
-  command.argument('<account>', 'name or id of its account').argument('<hash>', 'its hash, or the beginning of it');
+  command.argument(...ACCOUNT).argument('<key>', 'its name, its hash, or the beginning of its hash');
 
 function changeCommand(paint: Paint): Command {
   const command = ofOneKey(
@@ -156,18 +150,19 @@ function changeCommand(paint: Paint): Command {
       .summary('change the name, limits, rates, end or services of a key')
       .description('Change a key, also one of a program that signed in. What no option names stays as it is.'),
   );
-  return withAdminOptions(withSettings(command)).action(async (account: string, hash: string, flags: SettingFlags) => {
+  return withAdminOptions(withSettings(command)).action(async (account: string, name: string, flags: SettingFlags) => {
     const { settingsBody, settingsText } = await import('./key-settings.ts');
     const changes = settingsBody(flags);
     if (Object.keys(changes).length === 0)
       throw new CliError(
         `Nothing to change. Name what shall be different, such as --limit 5: ${OWN_NAME} key change --help`,
       );
-    requireHash(account, hash);
+    requireKey(account, name);
     return administer(flags, {
       run: async (admin) => {
-        const key = await findKey(admin, account, hash);
-        return (await admin.request('PATCH', `${accountPath(account)}/keys/${key.hash}`, changes)).data as Key;
+        const path = await findAccountPath(admin, account);
+        const key = await findKey<Key>(admin, { path, account, key: name });
+        return (await admin.request('PATCH', `${path}/keys/${key.hash}`, changes)).data as Key;
       },
       show: (key) => `${doneText(paint, key, 'changed')}\n${settingsText(key, paint)}`,
     });
@@ -222,12 +217,13 @@ interface StateChange {
 function stateCommand(paint: Paint, { name, summary, run, done }: StateChange): Command {
   const description = `${summary[0]!.toUpperCase()}${summary.slice(1)}.`;
   return withAdminOptions(ofOneKey(new Command(name).summary(summary).description(description))).action(
-    (account: string, hash: string, flags: AdminFlags) => {
-      requireHash(account, hash);
+    (account: string, keyName: string, flags: AdminFlags) => {
+      requireKey(account, keyName);
       return administer(flags, {
         run: async (admin) => {
-          const key = await findKey(admin, account, hash);
-          await run(admin, `${accountPath(account)}/keys/${key.hash}`);
+          const path = await findAccountPath(admin, account);
+          const key = await findKey<Key>(admin, { path, account, key: keyName });
+          await run(admin, `${path}/keys/${key.hash}`);
           return { hash: key.hash, name: key.name, state: done };
         },
         show: (key) => doneText(paint, key, done),
@@ -240,9 +236,8 @@ const doneText = (paint: Paint, { name, hash }: Pick<Key, 'name' | 'hash'>, done
   `${paint('green', '✓')} ${onScreen(name)} (${hash.slice(0, HASH_SHOWN)}) is ${done}`;
 
 /** A shell's variable that is not set gives an empty text, and every hash begins with that. */
-function requireHash(account: string, hash: string): void {
-  if (hash.trim() === '')
-    throw new CliError(`<hash> is empty. Name the key: ${OWN_NAME} key list ${account} shows its hash`);
+function requireKey(account: string, name: string): void {
+  if (name.trim() === '') throw new CliError(`<key> is empty. Name the key: ${OWN_NAME} key list ${account} shows it`);
 }
 
 function stateOf(key: Key): string {
@@ -252,18 +247,4 @@ function stateOf(key: Key): string {
       ? 'expired'
       : 'active';
   return key.development ? `${state} (development)` : state;
-}
-
-async function findKey(admin: AdminClient, account: string, hash: string): Promise<Key> {
-  const keys = (await listAll<Key>(admin, `${accountPath(account)}/keys`)).filter((key) =>
-    key.hash.startsWith(hash.toLowerCase()),
-  );
-  if (keys.length === 1) return keys[0]!;
-  if (keys.length > 1)
-    throw new CliError(
-      `${keys.length} keys of ${account} begin with ${hash}. Give more characters; ${OWN_NAME} key list ${account} shows them.`,
-    );
-  throw new CliError(
-    `${account} has no key whose hash begins with ${hash}.\nSee them: ${OWN_NAME} key list ${account}`,
-  );
 }

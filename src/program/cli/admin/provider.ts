@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
-import { localAccount } from '#accounts/names';
 import { administer, listAll, withAdminOptions, type AdminFlags, referenceOr } from './admin-client.ts';
+import { findProviderPath, PROVIDER } from './names.ts';
 import { OWN_NAME } from '../command-line.ts';
 import { type Offer, offerTable, RANGES } from './status.ts';
 import { type FailedCall, failureTable, painter, table, type Paint, refuseBadAmount } from '../terminal.ts';
@@ -44,7 +44,7 @@ interface ListedPayout {
 }
 
 const HELP = `
-A provider is named by its public key, or by its account: a wallet in CAIP-10, the name of a local account.
+A provider is named by its name, by its public key, or by its account: a wallet in CAIP-10, the name of a local account.
 
 Examples:
   tollgate provider list
@@ -73,8 +73,6 @@ export function providerCommand(): Command {
     .addCommand(payoutsCommand(paint))
     .addCommand(undoCommand(paint));
 }
-
-const PROVIDER = ['<provider>', 'its public key, wallet or account'] as const;
 
 function listCommand(paint: Paint): Command {
   return withAdminOptions(
@@ -125,7 +123,8 @@ function showCommand(paint: Paint): Command {
       .addOption(new Option('--range <range>', 'of which time').choices(RANGES).default('24h')),
   ).action((name: string, { range, ...flags }: AdminFlags & { readonly range: string }) =>
     administer(flags, {
-      run: async (admin) => (await admin.request('GET', `${providerPath(name)}?range=${range}`)).data as ShownProvider,
+      run: async (admin) =>
+        (await admin.request('GET', `${await findProviderPath(admin, name)}?range=${range}`)).data as ShownProvider,
       show(seller) {
         const state =
           seller.banned !== null
@@ -202,7 +201,8 @@ function banCommand(paint: Paint): Command {
   ).action((name: string, flags: AdminFlags & { reason: string }) =>
     administer(flags, {
       run: async (admin) =>
-        (await admin.request('POST', `${providerPath(name)}/ban`, { reason: flags.reason })).data as Ban,
+        (await admin.request('POST', `${await findProviderPath(admin, name)}/ban`, { reason: flags.reason }))
+          .data as Ban,
       show: ({ provider, seen, earnings_usd: earnings }) =>
         seen === false
           ? `${paint('yellow', '!')} ${provider} is banned, but no such provider ever connected here. Check the key: ${OWN_NAME} provider list. Lift a wrong ban: ${OWN_NAME} provider unban ${provider}`
@@ -219,7 +219,7 @@ function unbanCommand(paint: Paint): Command {
       .argument(...PROVIDER),
   ).action((name: string, flags: AdminFlags) =>
     administer(flags, {
-      run: async (admin) => (await admin.request('DELETE', `${providerPath(name)}/ban`)).data as Ban,
+      run: async (admin) => (await admin.request('DELETE', `${await findProviderPath(admin, name)}/ban`)).data as Ban,
       show: ({ provider, changed }) =>
         changed
           ? `${paint('green', '✓')} ${provider} may connect again, if tunnel.providers admits it.`
@@ -245,7 +245,7 @@ function payCommand(paint: Paint): Command {
     return administer(flags, {
       run: async (admin) => {
         const payout = { amount_usd: amount, reference: referenceOr(flags.reference), ...(note ? { note } : {}) };
-        return (await admin.request('POST', `${providerPath(name)}/payouts`, payout)).data as Booked;
+        return (await admin.request('POST', `${await findProviderPath(admin, name)}/payouts`, payout)).data as Booked;
       },
       show: ({ provider, reference, duplicate, earnings_usd: earnings }) =>
         duplicate
@@ -263,7 +263,7 @@ function payoutsCommand(paint: Paint): Command {
       .argument(...PROVIDER),
   ).action((name: string, flags: AdminFlags) =>
     administer(flags, {
-      run: (admin) => listAll<ListedPayout>(admin, `${providerPath(name)}/payouts`),
+      run: async (admin) => listAll<ListedPayout>(admin, `${await findProviderPath(admin, name)}/payouts`),
       show: (payouts) =>
         payouts.length === 0
           ? 'Nothing was booked as paid to this provider.'
@@ -295,20 +295,12 @@ function undoCommand(paint: Paint): Command {
     const { reference, reason } = flags;
     return administer(flags, {
       run: async (admin) =>
-        (await admin.request('POST', `${providerPath(name)}/payouts/undo`, { reference, reason })).data as Booked,
+        (await admin.request('POST', `${await findProviderPath(admin, name)}/payouts/undo`, { reference, reason }))
+          .data as Booked,
       show: ({ provider, duplicate, earnings_usd: earnings }) =>
         duplicate
           ? `${paint('yellow', 'Nothing was changed:')} ${reference} was taken back before. ${provider} has ${earnings} USD to be paid.`
           : `${paint('green', '✓')} ${reference} is taken back. ${provider} has ${earnings} USD to be paid.`,
     });
   });
-}
-
-/** A public key, as which a provider may be named. */
-const PUBLIC_KEY = /^(?:0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$/;
-
-/** The path of a provider. A local account may be named by its short name. */
-function providerPath(name: string): string {
-  const id = name.includes(':') || PUBLIC_KEY.test(name) ? name : localAccount(name);
-  return `/providers/${encodeURIComponent(id)}`;
 }

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import {
-  accountPath,
+  type AdminClient,
   administer,
   csvOption,
   printFile,
@@ -8,6 +8,7 @@ import {
   withGatewayOptions,
   type AdminFlags,
 } from './admin-client.ts';
+import { ACCOUNT, findAccountPath } from './names.ts';
 import { painter, table, usd } from '../terminal.ts';
 
 /** The statement of a month in the form of the admin API. Amounts are micro-USD. */
@@ -49,7 +50,7 @@ export function statementCommand(): Command {
     new Command('statement')
       .summary('every movement of an account in a month, and its balances')
       .description('Every movement of an account in a month, with the balance before and after it.')
-      .argument('<account>', 'its name or id')
+      .argument(...ACCOUNT)
       .argument('<month>', 'such as 2026-10')
       .option('--time-zone <name>', 'the zone of days and months by its IANA name; UTC without this')
       .addOption(
@@ -62,10 +63,11 @@ export function statementCommand(): Command {
     .addHelpText('after', HELP)
     .action((account: string, month: string, { timeZone, calls, csv, ...flags }: StatementFlags) => {
       const query = new URLSearchParams({ calls, ...(timeZone === undefined ? {} : { time_zone: timeZone }) });
-      const path = `${accountPath(account)}/statements/${encodeURIComponent(month)}?${query}`;
-      if (csv) return printFile(flags, `${path}&format=csv`);
+      const path = async (admin: AdminClient) =>
+        `${await findAccountPath(admin, account)}/statements/${encodeURIComponent(month)}?${query}`;
+      if (csv) return printFile(flags, async (admin) => `${await path(admin)}&format=csv`);
       return administer(flags, {
-        run: async (admin) => (await admin.request('GET', path)).data as Statement,
+        run: async (admin) => (await admin.request('GET', await path(admin))).data as Statement,
         show: (statement) => {
           const edge = (date: string, text: string, balance: number) => [date, text, '', '', usd(balance)];
           const rows = [
@@ -99,14 +101,13 @@ export function focusCommand(): Command {
         'Usage and cost of a UTC month as CSV, in the columns of FOCUS 1.2, the FinOps Open Cost and Usage Specification.',
       )
       .argument('<month>', 'such as 2026-10')
-      .option('--account <name>', 'only this account, by its name or id'),
+      .option('--account <name>', 'only this account, by its name, id or label'),
   )
     .addHelpText('after', FOCUS_HELP)
     .action((month: string, { account, ...flags }: AdminFlags & { readonly account?: string }) => {
       const name = encodeURIComponent(month);
-      return printFile(
-        flags,
-        account === undefined ? `/focus/${name}` : `${accountPath(account)}/statements/${name}/focus`,
+      return printFile(flags, async (admin) =>
+        account === undefined ? `/focus/${name}` : `${await findAccountPath(admin, account)}/statements/${name}/focus`,
       );
     });
 }

@@ -1,5 +1,13 @@
 import { Command, Option } from 'commander';
-import { accountPath, administer, csvOption, printFile, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import {
+  type AdminClient,
+  administer,
+  csvOption,
+  printFile,
+  withAdminOptions,
+  type AdminFlags,
+} from './admin-client.ts';
+import { ACCOUNT, findAccountPath } from './names.ts';
 import { painter, table, usd } from '../terminal.ts';
 
 interface Call {
@@ -49,7 +57,7 @@ export function callsCommand(): Command {
     new Command('calls')
       .summary('the calls of an account, with their costs and errors')
       .description('The calls of an account, the newest first, also those that run. `tollgate call <id>` shows one.')
-      .argument('<account>', 'its name or id')
+      .argument(...ACCOUNT)
       .option('--service <name>', 'only calls of this service')
       .option('--from <time>', 'only calls that began then or later: a UTC date, or a time with time zone')
       .option('--to <time>', 'only calls that began then or before')
@@ -62,6 +70,7 @@ export function callsCommand(): Command {
     administer(flags, {
       async run(admin) {
         const calls: Call[] = [];
+        const path = await findAccountPath(admin, name);
         const most = Number(limit);
         let cursor: string | null | undefined;
         while (calls.length < most && cursor !== null) {
@@ -74,7 +83,7 @@ export function callsCommand(): Command {
             cursor,
             limit: `${Math.min(PAGE, most - calls.length)}`,
           });
-          const page = await admin.request('GET', `${accountPath(name)}/calls?${query}`);
+          const page = await admin.request('GET', `${path}/calls?${query}`);
           calls.push(...(page.data as Call[]));
           cursor = (page as typeof page & { readonly next_cursor: string | null }).next_cursor;
         }
@@ -142,7 +151,7 @@ export function usageCommand(): Command {
       .description(
         'What an account used and spent, or all accounts, in sums of days. Without dates: today and the 7 days before; by week or month, from the first day of that week or month on.',
       )
-      .argument('[account]', 'its name or id; all accounts without this')
+      .argument('[account]', `${ACCOUNT[1]}; all accounts without this`)
       .option(
         '--group-by <groups>',
         'day, week or month; account, model, key, member, provider, primitive, tag:<name>; with commas. By day without this, and all accounts by account',
@@ -155,12 +164,15 @@ export function usageCommand(): Command {
     .addHelpText('after', USAGE_HELP)
     .action((name: string | undefined, { groupBy, from, to, timeZone, csv, ...flags }: UsageFlags) => {
       const query = { group_by: groupBy, start_date: from, end_date: to, time_zone: timeZone };
-      const path = (format?: string) =>
-        `${name === undefined ? '' : accountPath(name)}/usage?${queryOf({ ...query, format })}`;
-      if (csv) return printFile(flags, path('csv'));
+      const path = async (admin: AdminClient, format?: string) =>
+        `${name === undefined ? '' : await findAccountPath(admin, name)}/usage?${queryOf({ ...query, format })}`;
+      if (csv) return printFile(flags, (admin) => path(admin, 'csv'));
       return administer(flags, {
         async run(admin) {
-          const { data, totals, group_by, date_range, as_of } = (await admin.request('GET', path())) as object as Usage;
+          const { data, totals, group_by, date_range, as_of } = (await admin.request(
+            'GET',
+            await path(admin),
+          )) as object as Usage;
           return { data, totals, group_by, date_range, as_of };
         },
         show: ({ data, totals, date_range: { start_date, end_date }, as_of }) => {

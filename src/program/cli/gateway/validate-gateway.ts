@@ -3,7 +3,14 @@ import { ConfigError, type Config, secretsOf, type ServiceConfig } from '#config
 import { WalletError } from '#proxy/wallet';
 import { VERSION } from '../../../foundation/version.ts';
 import { checkTreasuries, listenFaults } from './start-checks.ts';
-import { admitsProviders, agentsLackAddress, NO_AGENT_ADDRESS, NO_PROVIDERS, NO_SIGN_IN } from './start-notices.ts';
+import {
+  admitsProviders,
+  agentsLackAddress,
+  NO_AGENT_ADDRESS,
+  NO_PROVIDERS,
+  NO_SIGN_IN,
+  secretsIn,
+} from './start-notices.ts';
 import { describeService, printChecks, silentLog } from './service-report.ts';
 import { findGateway, realPath } from '../discovery.ts';
 import { painter, type Paint } from '../terminal.ts';
@@ -30,7 +37,10 @@ export async function validate(
       process.stdout.write('What the providers offer, and at which prices: tollgate models\n');
     if (config.services.length === 0) return;
     if (probe) await tryServices(config);
-    else process.stdout.write('The services were not called. To call each of them: --validate --probe\n');
+    else
+      process.stdout.write(
+        'The services were not called. To call each of them, of a named provider one model: --validate --probe\n',
+      );
   } catch (error) {
     if (!(error instanceof ConfigError || error instanceof WalletError)) throw error;
     process.stdout.write(`${paint('red', '✗')} ${error.message}\n`);
@@ -98,6 +108,8 @@ function summarise(config: Config, file: string | null, paint: Paint): readonly 
   const warn = paint('yellow', '!');
   if (config.signIn.domains.length === 0) lines.push(`${warn} ${NO_SIGN_IN}`);
   if (agentsLackAddress(config)) lines.push(`${warn} ${NO_AGENT_ADDRESS}`);
+  const secrets = secretsIn(file);
+  if (secrets !== null) lines.push(`${warn} ${secrets}`);
   lines.push(...sellerLines(config, { tick, warn }));
   if (config.services.length === 0)
     lines.push(

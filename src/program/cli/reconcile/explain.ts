@@ -1,3 +1,4 @@
+import { usd } from '../terminal.ts';
 import type { Compared, Comparison } from './compare.ts';
 
 /** A reason for a difference, in words. `kind` is for programs. */
@@ -78,9 +79,7 @@ const isAnotherPrice = ({ settled, billed }: Compared): boolean =>
   !isRounding((settled.cost ?? 0) - (billed.cost ?? 0), settled.requests, 1);
 
 const priceChange = ({ date, model, settled, billed }: Compared): string =>
-  `${date} ${model} ${usd(settled!.cost!)} here and ${usd(billed!.cost!)} there`;
-
-const usd = (micro: number): string => `$${(micro / 1e6).toFixed(6)}`;
+  `${date} ${model} ${usd(settled!.cost!)} USD here and ${usd(billed!.cost!)} USD there`;
 
 type Add = (kind: Reason['kind'], text: string) => void;
 

@@ -1,4 +1,4 @@
-import { type Paint, table } from '../terminal.ts';
+import { type Paint, table, usd } from '../terminal.ts';
 import type { Compared, Comparison } from './compare.ts';
 import type { Reason } from './explain.ts';
 
@@ -62,8 +62,6 @@ function pair(here: number | null, there: number | null, show: (value: number) =
   if (here === there) return here === null ? '-' : show(here);
   return `${here === null ? '-' : show(here)} / ${there === null ? '-' : show(there)}`;
 }
-
-const usd = (micro: number): string => (micro / 1e6).toFixed(6);
 
 /** Two significant digits, and never 0 % for a difference. */
 function percent(part: number): string {
