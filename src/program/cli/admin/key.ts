@@ -190,13 +190,14 @@ function rotateCommand(paint: Paint): Command {
       ),
   ).option('--grace <time>', `how long the text before still works, such as 1h, at most ${GRACE_DAYS_MAX}d`, '0');
   return withAdminOptions(command).action(
-    (account: string, hash: string, { grace, ...flags }: AdminFlags & { readonly grace: string }) => {
+    (account: string, name: string, { grace, ...flags }: AdminFlags & { readonly grace: string }) => {
       const body = { grace_seconds: graceOf(grace) };
-      requireHash(account, hash);
+      requireKey(account, name);
       return administer(flags, {
         run: async (admin) => {
-          const key = await findKey(admin, account, hash);
-          return admin.request('POST', `${accountPath(account)}/keys/${key.hash}/rotate`, body);
+          const path = await findAccountPath(admin, account);
+          const key = await findKey<Key>(admin, { path, account, key: name });
+          return admin.request('POST', `${path}/keys/${key.hash}/rotate`, body);
         },
         show: ({ key }) => newKeyText(paint, key),
       });
