@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { escrowOf } from '#billing';
-import { ENDPOINTS, type PeerDoor } from './peers/routes.ts';
+import { ENDPOINTS, PEER, type PeerDoor } from './peers/routes.ts';
 import { startPeerProvider, type PeerProvider } from './peers/peer-provider.ts';
 import { peerServices } from './peers/services.ts';
 import { startSpine, UNHURRIED, type Spine } from './support/spine.ts';
@@ -105,6 +105,34 @@ describe.each(ENDPOINTS)('$name', (door: PeerDoor) => {
     expect(idIn(again.raw)).not.toBe(id);
     expect(before!.available - (await money())!.available).toBe(paid);
   });
+});
+
+test('an accepted request with other tags waits again, because tags say which budget is charged', async () => {
+  const { key, decide, money } = await account('tagged');
+  const before = await money();
+  const callWith = async (tags: string | undefined) => {
+    const response = await fetch(`${spine.url}/chat/completions`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        ...(tags === undefined ? {} : { 'x-tollgate-tags': tags }),
+      },
+      body: JSON.stringify({ model: PEER, messages: [{ role: 'user', content: 'complete the same' }] }),
+    });
+    return { status: response.status, id: idIn(await response.text()) };
+  };
+  const { id } = await callWith('team=blue,feature=search');
+  expect((await decide(id!, 'accept')).status).toBe(200);
+  for (const other of ['team=red,feature=search', 'team=blue', undefined]) {
+    const waiting = await callWith(other);
+    expect(waiting.status).toBe(403);
+    expect(waiting.id).not.toBe(id);
+  }
+  expect((await money())!.available).toBe(before!.available);
+  // Their order says nothing.
+  expect((await callWith('feature=search,team=blue')).status).toBe(200);
+  await spine.quiet();
 });
 
 test('a refusal is told, and is for this request alone', async () => {

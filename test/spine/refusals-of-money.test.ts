@@ -37,21 +37,17 @@ test.each([false, true])('funded but too low: 402 that says the estimate (stream
   });
 });
 
-test('the refusal is the same on other wires, and a restricted key does not read the balance in it', async () => {
+test('the refusal is the same on other wires', async () => {
   const { key } = await spine.tenant('poor-on-wires', '0.000001');
-  const made = await spine.post('/keys', { allowed_services: ['test/model'] }, bearer(key));
-  const { key: restricted } = (await made.json()) as { key: string };
   const poor =
     /^Insufficient balance for estimated cost: 0\.\d+ USDC\. 0\.000001 USDC are available\. Ask the operator/;
-  const hidden = /^Insufficient balance for estimated cost: 0\.\d+ USDC\. Ask the operator of this gateway to credit/;
-  for (const path of ['/chat/completions', '/messages', '/responses'])
-    for (const [credential, right] of [[key, poor] as const, [restricted, hidden] as const]) {
-      const { messages, ...fields } = ask('hello', { max_tokens: 4096 });
-      const body = path === '/responses' ? { model: fields.model, input: 'hello' } : { ...fields, messages };
-      const response = await spine.post(path, body, bearer(credential));
-      expect([path, response.status]).toEqual([path, 402]);
-      expect(((await response.json()) as { error: { message: string } }).error.message).toMatch(right);
-    }
+  for (const path of ['/chat/completions', '/messages', '/responses']) {
+    const { messages, ...fields } = ask('hello', { max_tokens: 4096 });
+    const body = path === '/responses' ? { model: fields.model, input: 'hello' } : { ...fields, messages };
+    const response = await spine.post(path, body, bearer(key));
+    expect([path, response.status]).toEqual([path, 402]);
+    expect(((await response.json()) as { error: { message: string } }).error.message).toMatch(poor);
+  }
 });
 
 test('never funded: 424 on a call, and a balance of 0 is no error', async () => {

@@ -1,8 +1,9 @@
+import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '#errors';
 import { Shares } from '#wire';
 import { formatUsd, type MicroUsd } from '#billing/amounts';
-import { type Approval, type ApprovalStore, type Caller, mayAsk } from '#accounts';
+import { type Approval, type ApprovalStore, type Caller, type EndUsers, mayAsk, tagsOfCall } from '#accounts';
 import type { Health } from '#catalog';
 import type { Call, CallRequest } from './call.ts';
 import { isQuoted, type Quotes } from './quotes.ts';
@@ -26,6 +27,7 @@ const APPROVAL_MS = 15 * 60_000;
 interface AskFirstDeps extends AskFirst {
   readonly quotes: Quotes;
   readonly health: Health;
+  readonly endUsers: EndUsers;
   readonly now: () => number;
 }
 
@@ -35,7 +37,8 @@ type Prepare = (request: CallRequest, id: string) => Call | Promise<Call>;
  * Prepares a call of a key with `askAbove`. Rejects with GatewayError `approval_required` if it may cost more and
  * nobody has accepted it yet, and with `approval_refused` if somebody has refused it.
  */
-export async function prepareAsking(deps: AskFirstDeps, prepare: Prepare, request: CallRequest, id: string) {
+export async function prepareAsking(deps: AskFirstDeps, prepare: Prepare, incoming: CallRequest, id: string) {
+  const request = { ...incoming, caller: withTagsInContent(incoming, deps.endUsers) };
   const approval = await decided(deps, request.caller);
   if (approval !== null && approval.expiresAt > deps.now()) {
     if (approval.state === 'refused') throw refused(approval);
@@ -46,6 +49,16 @@ export async function prepareAsking(deps: AskFirstDeps, prepare: Prepare, reques
   const call = await prepare(request, id);
   const cheap = withinPrice(deps, call);
   return cheap ?? ask(deps, call, approval?.id ?? null);
+}
+
+/** The caller whose content has the tags too: they say which budget is charged, and may be in headers alone. */
+function withTagsInContent(request: CallRequest, endUsers: EndUsers): Caller {
+  const { caller } = request;
+  const tags = tagsOfCall(caller, request, endUsers);
+  if (tags === undefined || caller.content === undefined) return caller;
+  const { content } = caller;
+  const sorted = JSON.stringify(Object.entries(tags).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  return { ...caller, content: { ...content, digest: hash('sha256', `${content.digest}\n${sorted}`) } };
 }
 
 const WAITING = new Shares(256);

@@ -147,15 +147,13 @@ interface LowBalance {
 }
 
 /** The error of a balance that is too low. Its beginning stays, because clients match it. */
-function lowBalance({ key }: Pick<Caller, 'key'>, { needed, available, less, open }: LowBalance): GatewayError {
-  // A restricted key does not see what the account has.
-  const rest = key?.restricted ? '' : `${formatUsd(available)} USDC are available. `;
+function lowBalance({ needed, available, less, open }: LowBalance): GatewayError {
   const remedy = open
     ? 'Add money on the page /dashboard/balance, or ask the operator to credit the account'
     : 'Ask the operator of this gateway to credit the account';
   return new GatewayError(
     'insufficient_balance',
-    `Insufficient balance for ${needed}. ${rest}${remedy}, then send the request again. ${less}`,
+    `Insufficient balance for ${needed}. ${formatUsd(available)} USDC are available. ${remedy}, then send the request again. ${less}`,
   );
 }
 
@@ -190,7 +188,7 @@ export function refuseLock(call: Call, refusal: RefusedLock, open = false): Call
         call.primitive === 'model'
           ? 'A lower max_tokens, or a cheaper model, needs less'
           : 'A cheaper service needs less';
-      return lowBalance(call.caller, { needed: estimated, available: refusal.available, less, open });
+      return lowBalance({ needed: estimated, available: refusal.available, less, open });
     }
     case 'budget_exceeded': {
       const { limit, spent, locked } = refusal.budget;
@@ -237,7 +235,7 @@ export function runRefusal(
     case 'no_account':
       return neverFunded();
     case 'insufficient':
-      return lowBalance(caller, {
+      return lowBalance({
         needed: `the budget of this ${noun}: ${formatUsd(budget)} USDC`,
         available: refusal.available,
         less: 'A lower max_cost needs less',

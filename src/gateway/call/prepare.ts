@@ -74,9 +74,9 @@ export function prepareCall(
 /** Whether a person may have to accept a request. What is free, or paid from a lock that was accepted, needs nobody. */
 const isAsked = ({ free, parent, continues }: CallRequest): boolean => !free && !parent && !continues;
 
-function asking({ quotes, askFirst, health, now }: PrepareOptions) {
+function asking({ quotes, askFirst, health, now, endUsers = 'digest' }: PrepareOptions) {
   if (quotes === undefined || askFirst === undefined) throw new Error('this gateway can ask nobody');
-  return { ...askFirst, quotes, health, now };
+  return { ...askFirst, quotes, health, now, endUsers };
 }
 
 const prepareQuoted = (options: PrepareOptions, request: CallRequest, id: string): Call | Promise<Call> =>

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '#wire';
-import { GatewayError } from '#errors';
+import { storedAtProvider } from '../chat/request/refusals.ts';
 import type { Passthrough } from './passthrough.ts';
 
 /** Members that refer to something that a provider stores for its account. */
@@ -52,12 +52,7 @@ export function refuseKeptAtProvider(
 
 function inspect(holder: JsonObject, name: string, value: unknown, at: string): void {
   if (DATA.has(name) || (name === 'input' && CALLS.has(holder['type']))) return;
-  if (isNamed(holder, name, value))
-    throw new GatewayError(
-      'invalid_request',
-      `${at} refers to something stored at a provider, which this gateway does not support. Send the content itself`,
-      { param: at },
-    );
+  if (isNamed(holder, name, value)) throw storedAtProvider(at);
   if (Array.isArray(value)) (value as unknown[]).forEach((element, i) => inspect({}, '', element, `${at}[${i}]`));
   else if (isObject(value))
     for (const [key, member] of Object.entries(value)) inspect(value, key, member, `${at}.${key}`);

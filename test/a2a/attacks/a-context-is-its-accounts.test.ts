@@ -43,7 +43,7 @@ test('nor when its tasks were removed, as they are some time after their end', a
   const { contextId } = await calls.talk(url).task('mine');
   await spine.app.database.query(
     { name: 'test/remove-tasks', text: 'DELETE FROM tasks WHERE context_id = $1 RETURNING task_id' },
-    [contextId!],
+    [contextId],
   );
   const theirs = await calls.talk(url, RPC, stranger.key).sent('theirs', { message: { contextId } });
   expect(refusalOf(theirs)?.message).toMatch(/context does not exist/);

@@ -8,6 +8,7 @@ import {
   type LockRecord,
   type LocksQuery,
   type Refunds,
+  withCarried,
 } from '#billing';
 import { formatUsd, toUsdNumber } from '#billing/amounts';
 import type { Pipeline } from '#call';
@@ -20,6 +21,7 @@ import {
   type CallerOf,
 } from '#auth';
 import { type Tasks, waitsForClient } from '#tasks';
+import type { Caller } from '#accounts';
 import { callerCaip10 } from '#accounts/names';
 import { dataOf, objectOf, fundPageSchema, pageOf, type FundPage } from '../route-schemas.ts';
 import { formatSchema, jsonOrCsv, sendCsv } from '../csv.ts';
@@ -71,7 +73,7 @@ export function accountRoutes(deps: AccountDeps): FastifyPluginAsync {
   };
 }
 
-function showBalance(app: FastifyInstance, { ledger, networks }: AccountDeps, callerOf: CallerOf): void {
+function showBalance(app: FastifyInstance, deps: AccountDeps, callerOf: CallerOf): void {
   const answer = objectOf({
     caip_account_id: { type: 'string', description: 'CAIP-10.' },
     balance_micro_usdc: { type: 'integer' },
@@ -81,15 +83,15 @@ function showBalance(app: FastifyInstance, { ledger, networks }: AccountDeps, ca
   const schema = {
     summary: 'Show your balance',
     description:
-      'What is available in your escrow; 0 for an account that was never funded. It does not include the locks of running calls.',
+      'What is available in your escrow; 0 for an account that was never funded. It does not include the locks of running calls. A restricted key sees what it may spend itself: the least of that and of what is left in its budgets.',
     tags,
     response: { 200: answer },
   };
   app.get('/session/balance', { config: { actsAs: 'viewer' }, schema }, async (request) => {
     const caller = callerOf(request);
-    const { available = 0n, locked = 0n } = (await ledger.balance(escrowOf(caller.account))) ?? {};
+    const { available, locked } = await spendable(deps, caller);
     return {
-      caip_account_id: callerCaip10(caller, networks),
+      caip_account_id: callerCaip10(caller, deps.networks),
       balance_micro_usdc: Number(available),
       balance_usd: formatUsd(available),
       locked_micro_usdc: Number(locked),
@@ -97,7 +99,32 @@ function showBalance(app: FastifyInstance, { ledger, networks }: AccountDeps, ca
   });
 }
 
-function showCredits(app: FastifyInstance, { totals }: AccountDeps, callerOf: CallerOf): void {
+/**
+ * The money that the caller may spend now, and that its running calls have locked. `spent`: in all, by a restricted
+ * key; null for a caller that sees the whole account.
+ */
+async function spendable({ ledger, keys }: AccountDeps, { account, key, budgets = [] }: Caller) {
+  const { available = 0n, locked = 0n } = (await ledger.balance(escrowOf(account))) ?? {};
+  if (key === null || !(await isRestricted(keys, key))) return { available, locked, spent: null };
+  const counted = await Promise.all(
+    budgets.map(async ({ id, scope, limit, carried }) => ({
+      scope,
+      limit,
+      ...withCarried(await ledger.budget(id), carried),
+    })),
+  );
+  const least = counted.reduce((most, { limit, spent, locked: busy }) => {
+    const rest = limit - spent - busy;
+    return rest < most ? rest : most;
+  }, available);
+  return {
+    available: least > 0n ? least : 0n,
+    locked: counted.find(({ scope }) => scope === 'key')?.locked ?? 0n,
+    spent: await ledger.spentOf(key.hash),
+  };
+}
+
+function showCredits(app: FastifyInstance, deps: AccountDeps, callerOf: CallerOf): void {
   const answer = objectOf({
     total_credits: { type: 'number', description: 'Deposits minus withdrawals.' },
     total_usage: { type: 'number', description: 'Charged for calls.' },
@@ -105,12 +132,16 @@ function showCredits(app: FastifyInstance, { totals }: AccountDeps, callerOf: Ca
   const schema = {
     summary: 'Show your credits',
     description:
-      'All-time figures of your account in USD. Their difference is what you have left, including the locks of running calls.',
+      'All-time figures of your account in USD. Their difference is what you have left, including the locks of running calls. A restricted key sees its own usage, and as the difference what it may spend itself.',
     tags,
     response: { 200: dataOf(answer) },
   };
   app.get('/credits', { config: { actsAs: 'viewer' }, schema }, async (request) => {
-    const { credits, usage } = await totals(callerOf(request).account);
+    const caller = callerOf(request);
+    const { available, locked, spent } = await spendable(deps, caller);
+    if (spent !== null)
+      return { data: { total_credits: toUsdNumber(spent + locked + available), total_usage: toUsdNumber(spent) } };
+    const { credits, usage } = await deps.totals(caller.account);
     return { data: { total_credits: toUsdNumber(credits), total_usage: toUsdNumber(usage) } };
   });
 }

@@ -133,14 +133,18 @@ export function refuseStoredFiles({ messages }: ChatBody): void {
         const value = part[holder];
         if (!isObject(value) || value['file_id'] === undefined || value['file_id'] === null) continue;
         const param = `messages[${i}].content[${j}].${holder}.file_id`;
-        throw new GatewayError(
-          'invalid_request',
-          `${param} refers to something stored at a provider, which this gateway does not support. Send the content itself`,
-          { param },
-        );
+        throw storedAtProvider(param);
       }
   }
 }
+
+/** The error for a member that names something in the account of a provider. */
+export const storedAtProvider = (param: string): GatewayError =>
+  new GatewayError(
+    'invalid_request',
+    `${param} refers to something stored at a provider, which this gateway does not support. Send the content itself`,
+    { param },
+  );
 
 /** The members that may hold an address, by the type of the part. */
 const PLACES: Readonly<Record<string, readonly string[]>> = {
