@@ -192,7 +192,7 @@ params = { model = "m", api_base = "http://127.0.0.1:${upstream.address().port}"
         }),
     },
     {
-      name: 'the executable, no Node; first start',
+      name: 'the executable, without Node in PATH; first start',
       time: () =>
         timed({
           command: `./release/${program} start`,
@@ -229,7 +229,7 @@ params = { model = "m", api_base = "http://127.0.0.1:${upstream.address().port}"
         }),
     },
     {
-      name: 'the same, the executable, no Node; first start',
+      name: 'the same, the executable, without Node in PATH; first start',
       time: () =>
         timedProxy({
           command: (args) => `./release/${proxyProgram} ${args}`,
