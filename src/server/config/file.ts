@@ -227,6 +227,17 @@ export function explainConfig(options: LoadOptions): ExplainedConfig {
     }
   }
   // Of blocks only the keys that are present. Their defaults are in the documentation.
+  for (const { path, value, isSecret } of keysOfBlocks(table))
+    explained.push({
+      key: path,
+      ...explain(isSecret, value),
+      source: 'file',
+      from: placeIn(file, lineOf(path), value),
+    });
+  return { file, options: explained };
+}
+
+function* keysOfBlocks(table: Table) {
   const tables: readonly (readonly [string, OptionTable])[] = [
     ...BLOCK_TABLES.map((name) => [name, { ...BLOCKS[name].offer, ...BLOCKS[name].target }] as const),
     ['providers', PROVIDER_OPTIONS],
@@ -234,16 +245,36 @@ export function explainConfig(options: LoadOptions): ExplainedConfig {
   ];
   for (const [name, keys] of tables)
     for (const [index, block] of ((table[name] ?? []) as readonly Table[]).entries())
-      for (const [key, value] of writtenKeys(block, keys)) {
-        const path = `${name}[${index}].${key}`;
-        explained.push({
-          key: path,
-          ...explain(keys[key]?.secret ?? true, value),
-          source: 'file',
-          from: placeIn(file, lineOf(path), value),
-        });
-      }
-  return { file, options: explained };
+      for (const [key, value] of writtenKeys(block, keys))
+        yield { path: `${name}[${index}].${key}`, value, isSecret: keys[key]?.secret ?? true };
+}
+
+/** An address may have a secret in it, or none. */
+const ADDRESS = /(?:^|[._])url$/;
+
+/**
+ * The secrets that stand in a file themselves, instead of a reference to the environment: their keys and lines. `text`:
+ * that of a file which loadConfig accepts.
+ */
+export function literalSecrets(
+  text: string,
+  file: string,
+): readonly { readonly key: string; readonly line: number | null }[] {
+  const table = parseToml(text, file);
+  const lineOf = indexLines(text);
+  const ofSections = Object.entries(SECTIONS).flatMap(([section, own]) =>
+    Object.entries(own as Readonly<Record<string, Option<unknown>>>).map(([key, { secret }]) => ({
+      path: `${section}.${key}`,
+      value: isTable(table[section]) ? table[section][key] : undefined,
+      isSecret: secret,
+    })),
+  );
+  return [...ofSections, ...keysOfBlocks(table)]
+    .filter(
+      ({ path, value, isSecret }) =>
+        isSecret && !ADDRESS.test(path) && typeof value === 'string' && value !== '' && !value.startsWith(REFERENCE),
+    )
+    .map(({ path }) => ({ key: path, line: lineOf(path) }));
 }
 
 /** The place in the file. For a secret in an environment variable it includes the name of the variable. */

@@ -17,7 +17,7 @@ export {
 export type { KeyPlace } from './chains.ts';
 export type { ChainConfig, ChainPaymentsConfig } from './chains.ts';
 export { checksummed, keccak, parseEvmAddress } from './evm-address.ts';
-export { type ExplainedOption, explainConfig, loadConfig } from './file.ts';
+export { type ExplainedOption, explainConfig, literalSecrets, loadConfig } from './file.ts';
 export { imageTokensMax } from './image-tokens.ts';
 export { isKey, keypairFileOption, privateKeyOption } from './key-options.ts';
 export { ALIAS_PREFIX, SORT_SUFFIXES, TUNNEL_PATH, domainFault, foldName, serviceNameFault } from './names.ts';

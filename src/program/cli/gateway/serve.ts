@@ -31,7 +31,10 @@ export function serveCommand(): Command {
     .description('Run a production gateway.')
     .option('-c, --config <file>', 'TOML file of this gateway (TOLLGATE_CONFIG, or CONFIG_FILE_PATH)')
     .option('--validate', 'check the file, say everything that is wrong with it, and exit')
-    .option('--probe', 'with --validate: also call each service of the file, which its provider may charge')
+    .option(
+      '--probe',
+      'with --validate: also call each service of the file, which its provider may charge; of the models that [[providers]] lists the first of each provider, because the others have the same address and key',
+    )
     .option('--host <address>', 'address to listen on (HOST)')
     .option('--port <number>', 'port to listen on (PORT)')
     .option('--workers <count>', 'run so many processes on the one port, or "auto" for one per core; needs PostgreSQL')

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { printable } from '#security';
-import type { Config } from '#config';
+import { type Config, literalSecrets, readTomlFile } from '#config';
 
 /**
  * Warnings and hints for the operator of a production gateway at its start, one line each. `file` is the configuration
@@ -14,6 +14,7 @@ export function startNotices(config: Config, file: string | null, env: NodeJS.Pr
     ...missingAddress(config),
     unusedExporter(config, env['OTEL_LOGS_EXPORTER'] ?? ''),
     lateCharges(config),
+    secretsIn(file),
   ];
   return lines.filter((line) => line !== null);
 }
@@ -56,6 +57,15 @@ const lateCharges = ({ ledger: { flush } }: Pick<Config, 'ledger'>): string | nu
   flush === null
     ? null
     : `Charges are on the disk up to ${flush} ms after the answer (ledger.flush): a crash undoes the charges of at most this time, and providers lose them`;
+
+/** Says which secrets the file itself has, and where they are safer. null if it has none. */
+export function secretsIn(file: string | null): string | null {
+  if (file === null) return null;
+  const secrets = literalSecrets(readTomlFile(file), file).map(({ key, line }) => `${key} (line ${line ?? '?'})`);
+  return secrets.length === 0
+    ? null
+    : `${file} has secrets in it: ${secrets.join(', ')}. Whoever reads the file, or a copy of it, has them. Write "std::env::NAME" in their place, and set NAME, or NAME_FILE to the path of a file with the secret`;
+}
 
 /** Says that nothing is on sale, and what to do. null if the file has services, or lets providers in. */
 function nothingToSell(config: Config, file: string | null): string | null {

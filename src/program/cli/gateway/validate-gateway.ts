@@ -3,7 +3,14 @@ import { ConfigError, type Config, secretsOf, type ServiceConfig } from '#config
 import { WalletError } from '#proxy/wallet';
 import { VERSION } from '../../../foundation/version.ts';
 import { checkTreasuries, listenFaults } from './start-checks.ts';
-import { admitsProviders, agentsLackAddress, NO_AGENT_ADDRESS, NO_PROVIDERS, NO_SIGN_IN } from './start-notices.ts';
+import {
+  admitsProviders,
+  agentsLackAddress,
+  NO_AGENT_ADDRESS,
+  NO_PROVIDERS,
+  NO_SIGN_IN,
+  secretsIn,
+} from './start-notices.ts';
 import { describeService, printChecks, silentLog } from './service-report.ts';
 import { findGateway, realPath } from '../discovery.ts';
 import { painter, type Paint } from '../terminal.ts';
@@ -98,6 +105,8 @@ function summarise(config: Config, file: string | null, paint: Paint): readonly 
   const warn = paint('yellow', '!');
   if (config.signIn.domains.length === 0) lines.push(`${warn} ${NO_SIGN_IN}`);
   if (agentsLackAddress(config)) lines.push(`${warn} ${NO_AGENT_ADDRESS}`);
+  const secrets = secretsIn(file);
+  if (secrets !== null) lines.push(`${warn} ${secrets}`);
   lines.push(...sellerLines(config, { tick, warn }));
   if (config.services.length === 0)
     lines.push(
