@@ -50,7 +50,7 @@ export type CallEvent =
   | RawChunk;
 
 /** The texts of one or more deltas that follow each other. See textDelta and textOf. */
-export interface TextDelta {
+interface TextDelta {
   readonly type: 'text-delta';
   /**
    * The inside of a JSON string for each delta. Most wires carry text in this form, so a text that only passes is
@@ -60,7 +60,7 @@ export interface TextDelta {
 }
 
 /** The reasoning of a model, in the form of a TextDelta. */
-export interface ReasoningDelta {
+interface ReasoningDelta {
   readonly type: 'reasoning-delta';
   readonly json: readonly string[];
   /** The member of the model's message that has it, and under which its provider wants it back. */
@@ -85,7 +85,7 @@ export interface Citation {
 }
 
 /** A model begins a call of a tool. */
-export interface ToolInputStart {
+interface ToolInputStart {
   readonly type: 'tool-input-start';
   /** Counts from 0 within the reply. */
   readonly index: number;
@@ -94,7 +94,7 @@ export interface ToolInputStart {
 }
 
 /** The next part of the arguments of a tool call, in the form of a TextDelta. */
-export interface ToolInputDelta {
+interface ToolInputDelta {
   readonly type: 'tool-input-delta';
   readonly index: number;
   readonly json: readonly string[];
@@ -103,7 +103,7 @@ export interface ToolInputDelta {
 /**
  * A whole chunk of a chat stream, as an object. It has members that no event has, and a chat client gets it as it is.
  */
-export interface RawChunk {
+interface RawChunk {
   readonly type: 'raw';
   readonly chunk: Record<string, unknown>;
 }
