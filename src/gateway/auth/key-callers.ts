@@ -67,8 +67,8 @@ export function createKeyCallers({
   /** Hashes of recent valid keys by their texts. Hashing costs more than all other work for a known key. */
   const hashes = new Map<string, string>();
   const stopKeys = keys.onChange((hash) => {
-    // A key that got another text is known by each, and by its hash.
-    for (const [name, { key }] of known) if (key === hash) known.delete(name);
+    // A key that got another text is known by each, and by its hash. What was found for no key may find this one now.
+    for (const [name, { key }] of known) if (key === hash || key === null) known.delete(name);
     // It is not known yet which of them find this key.
     lookups.clear();
   });

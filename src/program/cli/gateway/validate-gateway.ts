@@ -37,10 +37,7 @@ export async function validate(
       process.stdout.write('What the providers offer, and at which prices: tollgate models\n');
     if (config.services.length === 0) return;
     if (probe) await tryServices(config);
-    else
-      process.stdout.write(
-        'The services were not called. To call each of them, of a named provider one model: --validate --probe\n',
-      );
+    else process.stdout.write('The services were not called. To call each of them: --validate --probe\n');
   } catch (error) {
     if (!(error instanceof ConfigError || error instanceof WalletError)) throw error;
     process.stdout.write(`${paint('red', '✗')} ${error.message}\n`);
