@@ -132,7 +132,7 @@ it('a key is rotated: another text, which is shown once, and all else stays', as
     const refused = await place.run(['key', 'rotate', 'acme', hash, `--grace=${grace}`]);
     expect([refused.code, refused.output]).toEqual([1, expect.stringContaining('--grace is a time such as')]);
   }
-  expect((await place.run(['key', 'rotate', 'acme', ''])).output).toContain('<hash> is empty');
+  expect((await place.run(['key', 'rotate', 'acme', ''])).output).toContain('<key> is empty');
   for (const args of [[], ['--grace', '7d']]) {
     const { code, stdout } = await place.run(['key', 'rotate', 'acme', hash.slice(0, 10), ...args]);
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^svc-sk-v2-\w+\n\nKeep it now/)]);
