@@ -84,7 +84,8 @@ export type NewKeyFields = {
 export const PLAYGROUND = 'the playground of this gateway';
 
 export const KEYS_PER_ACCOUNT_MAX = 1_000;
-const NAMES_MAX = 5_000;
+/** Names of deleted keys that are kept for the figures of an account. */
+const DELETED_NAMES_MAX = 5_000;
 /** How long the text before may work beside a new one. */
 export const GRACE_S_MAX = 7 * 24 * 60 * 60;
 
@@ -105,7 +106,7 @@ export interface KeyStore {
   findWithLimits(hash: string, at?: number): Promise<KeyWithLimits | null>;
   /** The same by the SHA-256 of a text of the key. null for a text that was replaced. */
   findBySecret(secret: string, at?: number): Promise<KeyWithLimits | null>;
-  /** The names of keys of the account by their hashes, also of deleted keys: NAMES_MAX, the newest. */
+  /** The names of keys of the account by their hashes, also of the newest deleted ones. */
   names(account: string): Promise<ReadonlyMap<string, string>>;
   /** Oldest first. */
   list(account: string, page: { readonly offset: number; readonly limit: number }): Promise<readonly KeyRecord[]>;
@@ -150,6 +151,7 @@ const SQL = loadStatements(import.meta.url, './sql/keys.sql', [
   'deleteKeysOfPerson',
   'findKeyOfClient',
   'keepName',
+  'dropOldNames',
   'listNames',
   'keepFirstSecret',
   'endSecrets',
@@ -162,7 +164,10 @@ const SQL = loadStatements(import.meta.url, './sql/keys.sql', [
 const turnOf = (account: string): string => `keys of ${account}`;
 
 /** API keys in the database. All methods reject with the database's error. */
-export function createKeyStore(database: Database, { now }: { readonly now: () => number }): KeyStore {
+export function createKeyStore(
+  database: Database,
+  { now, deletedNamesMax = DELETED_NAMES_MAX }: { readonly now: () => number; readonly deletedNamesMax?: number },
+): KeyStore {
   const sums = createCarriedSums(database, now);
   const listeners = new Set<(hash: string) => void>();
   // Listeners are notified after a failure too: the commit may have happened although its response was lost.
@@ -245,7 +250,10 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
       const touch = { statement: SQL.touchMember, params: [account, others.member ?? ''] };
       const [row] = await inTurn(database, turnOf(account), others.member ? [touch, insert] : [insert]);
       if (!row) return null;
-      await database.query(SQL.keepName, [hash, account]);
+      await database.batch([
+        { statement: SQL.keepName, params: [hash, account] },
+        { statement: SQL.dropOldNames, params: [account, deletedNamesMax] },
+      ]);
       return { text, record: recordOf(row) };
     },
 
@@ -264,7 +272,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
     findBySecret: (secret, at = now()) => withLimits(secret, at, true),
 
     async names(account) {
-      const rows = await database.query(SQL.listNames, [account, NAMES_MAX]);
+      const rows = await database.query(SQL.listNames, [account]);
       return new Map(rows.map(({ hash, label }) => [hash as string, label as string]));
     },
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createKeyStore, KEYS_PER_ACCOUNT_MAX, type NewKeyFields } from '../../../src/gateway/auth/key-store.ts';
 import { createWebSessions } from '../../../src/gateway/auth/sessions/web-sessions.ts';
 import { parseKey } from '../../../src/gateway/auth/api-key.ts';
+import { adHoc } from '../../support/ad-hoc.ts';
 import { allAtOnce, ENGINES, openTestDatabase } from '../test-database.ts';
 
 const NOW = Date.parse('2026-03-04T05:06:07.089Z');
@@ -9,6 +10,34 @@ const ALICE = 'tollgate:local:alice';
 const BOB = 'tollgate:local:bob';
 
 describe.each(ENGINES)('the key store on %s', (engine) => {
+  it('keeps the names of live keys, and of deleted ones the newest', async () => {
+    const database = await openTestDatabase(engine);
+    let at = NOW;
+    const keys = createKeyStore(database, { now: () => (at += 1), deletedNamesMax: 2 });
+    const make = async (label: string) =>
+      (await keys.create({ account: ALICE, label, kind: 'live', limit: null, limitReset: null }))!.record.hash;
+    await make('live');
+    await keys.create({ account: BOB, label: 'of Bob', kind: 'live', limit: null, limitReset: null });
+    for (const label of ['one', 'two', 'three', 'four']) await keys.delete(ALICE, await make(label));
+    const last = await make('last');
+    expect([...(await keys.names(ALICE)).values()].toSorted()).toEqual(['four', 'last', 'live', 'three']);
+    expect([...(await keys.labels([last])).values()]).toEqual(['last']);
+    expect([...(await keys.names(BOB)).values()]).toEqual(['of Bob']);
+  });
+
+  it('keeps no texts of deleted keys', async () => {
+    const database = await openTestDatabase(engine);
+    const keys = createKeyStore(database, { now: () => NOW });
+    const make = async () =>
+      (await keys.create({ account: ALICE, label: 'k', kind: 'live', limit: null, limitReset: null }))!.record.hash;
+    const [gone, stays] = [await make(), await make()];
+    for (let round = 0; round < 3; round += 1) await keys.rotate(ALICE, gone, 0);
+    await keys.delete(ALICE, gone);
+    await keys.rotate(ALICE, stays, 60_000);
+    const rows = await database.query(adHoc('SELECT DISTINCT key_hash FROM key_secrets'));
+    expect(rows.map((row) => row['key_hash'])).toEqual([stays]);
+  });
+
   it('keeps what a key was made with, and never its text', async () => {
     const database = await openTestDatabase(engine);
     const keys = createKeyStore(database, { now: () => NOW });

@@ -62,8 +62,15 @@ INSERT INTO key_names (hash, account, label, created_at)
 SELECT hash, account, label, created_at FROM api_keys WHERE hash = $1 AND account = $2
 ON CONFLICT (hash) DO UPDATE SET label = excluded.label
 
+-- name: dropOldNames
+-- The names of deleted keys of account $1, but for those of the newest $2.
+DELETE FROM key_names WHERE account = $1 AND NOT EXISTS (SELECT 1 FROM api_keys WHERE api_keys.hash = key_names.hash)
+  AND created_at <= (SELECT created_at FROM key_names AS names
+    WHERE account = $1 AND NOT EXISTS (SELECT 1 FROM api_keys WHERE api_keys.hash = names.hash)
+    ORDER BY created_at DESC LIMIT 1 OFFSET $2)
+
 -- name: listNames
-SELECT hash, label FROM key_names WHERE account = $1 ORDER BY created_at DESC, hash LIMIT $2
+SELECT hash, label FROM key_names WHERE account = $1
 
 -- name: keepFirstSecret
 INSERT INTO key_secrets (secret, key_hash) SELECT hash, hash FROM api_keys WHERE hash = $1
@@ -74,7 +81,9 @@ ON CONFLICT (secret) DO NOTHING
 UPDATE key_secrets SET ends_at = CASE WHEN ends_at IS NULL THEN $2 WHEN ends_at > $3 THEN $3 ELSE ends_at END WHERE key_hash = $1
 
 -- name: dropOldSecrets
-DELETE FROM key_secrets WHERE key_hash = $1 AND secret <> $1 AND ends_at <= $2
+-- Those of key $1 that have ended by $2, but for its first, and those of all keys that were deleted.
+DELETE FROM key_secrets WHERE (key_hash = $1 AND secret <> $1 AND ends_at <= $2)
+  OR NOT EXISTS (SELECT 1 FROM api_keys WHERE api_keys.hash = key_secrets.key_hash)
 
 -- name: endSessionsOfSecrets
 DELETE FROM web_sessions WHERE key_hash = $1
