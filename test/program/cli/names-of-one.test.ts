@@ -29,9 +29,8 @@ const run = async (...args: readonly string[]) => {
 
 test('an account by its label, in each command', async () => {
   await run('account', 'create', 'acme', '--label', 'Acme Ltd');
+  await run('account', 'credit', 'acme', '4');
   for (const args of [
-    ['account', 'credit', 'acme ltd', '5'],
-    ['account', 'debit', 'Acme Ltd', '1', '--reason', 'too much'],
     ['account', 'movements', 'Acme Ltd'],
     ['account', 'notes', 'Acme Ltd'],
     ['account', 'refusals', 'Acme Ltd'],
@@ -48,18 +47,34 @@ test('an account by its label, in each command', async () => {
   expect((await run('account', 'show', 'acme')).output).toMatch(/balance +4 USD/);
 });
 
+test('no command that moves money takes a label, because a stranger may have chosen the expected one', async () => {
+  for (const args of [
+    ['account', 'credit', 'Acme Ltd', '5'],
+    ['account', 'debit', 'Acme Ltd', '1', '--reason', 'too much'],
+  ])
+    expect(await run(...args), args.join(' ')).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('account show "Acme Ltd" says which account has it') as string,
+    });
+  await run('account', 'create', 'initech', '--label', 'hooli');
+  expect((await run('account', 'credit', 'hooli', '5')).output).toContain('Account not found');
+  expect((await run('account', 'show', 'hooli')).output).toContain('tollgate:local:initech');
+});
+
 test('a name that is the label of another account is refused, with both', async () => {
   await run('account', 'create', 'globex');
   await run('account', 'create', 'other');
   // Older databases can have it.
   await spine.app.database.query(adHoc("UPDATE consumers SET label = 'globex' WHERE account = 'tollgate:local:other'"));
-  const { code, output } = await run('account', 'credit', 'globex', '5');
+  const { code, output } = await run('account', 'freeze', 'globex', '--reason', 'a test');
   expect([code, output]).toEqual([
     1,
     expect.stringMatching(/2 accounts have the name or label globex[^]*tollgate:local:globex[^]*tollgate:local:other/),
   ]);
-  expect((await run('account', 'credit', 'tollgate:local:globex', '5')).code).toBe(0);
-  expect((await run('account', 'credit', 'nobody', '5')).output).toContain('Account not found');
+  expect((await run('account', 'freeze', 'tollgate:local:globex', '--reason', 'a test')).code).toBe(0);
+  expect((await run('account', 'freeze', 'nobody', '--reason', 'a test')).output).toContain('Account not found');
+  // Money goes to the account with the name, whatever labels say.
+  expect((await run('account', 'credit', 'other', '5')).output).toContain('tollgate:local:other');
 });
 
 test('a key by its name, if only one has it', async () => {
@@ -112,5 +127,7 @@ test('each command that takes one of them has the same argument', () => {
   const named = args(createProgram()).filter(([, name]) => ['account', 'provider'].includes(name));
   expect(named.length).toBeGreaterThan(20);
   for (const [command, name, description] of named)
-    expect(description, command).toContain(name === 'account' ? 'its name, id or label' : 'name');
+    expect(description, command).toContain(
+      name === 'provider' ? 'name' : ['credit', 'debit'].includes(command) ? 'its name or id' : 'its name, id or label',
+    );
 });

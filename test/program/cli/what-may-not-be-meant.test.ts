@@ -76,7 +76,7 @@ it('a name that nobody has leads to the right list', async () => {
   const hints = [
     [['admin-key', 'revoke', 'inv'], 'admin-key list'],
     [['provider', 'pay', `eip155:0x${'1'.repeat(40)}`, '--amount', '1'], 'provider list'],
-    [['account', 'credit', 'Acme Ltd', '1'], 'account list'],
+    [['account', 'credit', 'Acme Ltd', '1'], 'account show "Acme Ltd"'],
   ] as const;
   for (const [command, hint] of hints) {
     const { code, output } = await place.run(command);

@@ -1,5 +1,4 @@
 import { Command, Option } from 'commander';
-import { localAccount } from '#accounts/names';
 import {
   administer,
   listAll,
@@ -9,7 +8,7 @@ import {
   type AdminFlags,
   referenceOr,
 } from './admin-client.ts';
-import { ACCOUNT, findAccountPath } from './names.ts';
+import { ACCOUNT, accountPath, findAccountPath, PAID_ACCOUNT } from './names.ts';
 import { movementsCommand, notesCommand, refusalsCommand } from './account-records.ts';
 import { CliError, painter, table, type Paint, facts, usd, refuseBadAmount } from '../terminal.ts';
 import { OWN_NAME } from '../command-line.ts';
@@ -88,7 +87,7 @@ function createCommand(paint: Paint): Command {
   ).action((name: string, flags: AdminFlags & { label?: string }) => {
     const { label } = flags;
     // Checked before anything is opened, because a wrong name would leave a new database behind.
-    refuseBadName(name);
+    accountPath(name);
     const body = { ...(name.includes(':') ? { account: name } : { name }), ...(label === undefined ? {} : { label }) };
     let isNew = true;
     return administer(flags, {
@@ -104,15 +103,6 @@ function createCommand(paint: Paint): Command {
       },
     });
   });
-}
-
-function refuseBadName(name: string): void {
-  if (name.includes(':')) return;
-  try {
-    localAccount(name);
-  } catch (error) {
-    throw new CliError(`${(error as Error).message}. ${JSON.stringify(name)} does not`, { cause: error });
-  }
 }
 
 function listCommand(paint: Paint): Command {
@@ -165,15 +155,16 @@ function creditCommand(paint: Paint): Command {
     new Command('credit')
       .summary('add money to an account')
       .description('Add money to an account: what was paid to you in another way.')
-      .argument(ACCOUNT[0], `${ACCOUNT[1]}; or a wallet in CAIP-10, such as eip155:8453:0x…`)
+      .argument(PAID_ACCOUNT[0], `${PAID_ACCOUNT[1]}; or a wallet in CAIP-10, such as eip155:8453:0x…`)
       .argument('<usd>', 'amount in USD, at most 6 decimal places')
       .option('--reference <text>', 'what the payment is known by; the same reference is credited once'),
   ).action((name: string, amount: string, flags: AdminFlags & { reference?: string }) => {
     refuseBadAmount(amount);
+    const path = accountPath(name);
     return administer(flags, {
       run: async (admin) => {
         const credit = { amount_usd: amount, reference: referenceOr(flags.reference) };
-        return (await admin.request('POST', `${await findAccountPath(admin, name)}/credit`, credit)).data as Credit;
+        return (await admin.request('POST', `${path}/credit`, credit)).data as Credit;
       },
       show: ({ account, amount_micro_usdc, reference, duplicate }) =>
         duplicate
@@ -190,16 +181,17 @@ function debitCommand(paint: Paint): Command {
       .description(
         'Take money from an account, for example because too much was credited. Money that running calls have locked cannot be taken.',
       )
-      .argument(...ACCOUNT)
+      .argument(...PAID_ACCOUNT)
       .argument('<usd>', 'amount in USD, at most 6 decimal places')
       .requiredOption('--reason <text>', 'why; the owner of the account reads it')
       .option('--reference <text>', 'what the correction is known by; the same reference is debited once'),
   ).action((name: string, amount: string, flags: AdminFlags & { reason: string; reference?: string }) => {
     refuseBadAmount(amount);
+    const path = accountPath(name);
     return administer(flags, {
       run: async (admin) => {
         const debit = { amount_usd: amount, reason: flags.reason, reference: referenceOr(flags.reference) };
-        return (await admin.request('POST', `${await findAccountPath(admin, name)}/debit`, debit)).data as Debit;
+        return (await admin.request('POST', `${path}/debit`, debit)).data as Debit;
       },
       show: ({ account, amount_micro_usdc, reference, duplicate, ...balance }) =>
         duplicate

@@ -8,6 +8,10 @@ import { type AdminClient, listAll, RefusedRequest } from './admin-client.ts';
 
 /** The argument of each command about an account. */
 export const ACCOUNT = ['<account>', 'its name, id or label'] as const;
+/**
+ * The argument of a command that moves money. Accounts choose their labels, so a stranger may have the expected one.
+ */
+export const PAID_ACCOUNT = ['<account>', 'its name or id'] as const;
 /** The argument of each command about a provider. */
 export const PROVIDER = ['<provider>', 'its name, public key, wallet or account'] as const;
 
@@ -52,6 +56,18 @@ export async function findAccountId(admin: AdminClient, name: string): Promise<s
 /** The path of an account, see findAccountId. */
 export const findAccountPath = async (admin: AdminClient, name: string): Promise<string> =>
   `/accounts/${encodeURIComponent(await findAccountId(admin, name))}`;
+
+/** The path of an account by its name or id. Throws CliError for a text that is neither. */
+export function accountPath(name: string): string {
+  try {
+    return `/accounts/${encodeURIComponent(name.includes(':') ? name : localAccount(name))}`;
+  } catch (error) {
+    throw new CliError(
+      `${(error as Error).message}. ${JSON.stringify(name)} does not. If it is a label: ${OWN_NAME} account show ${JSON.stringify(name)} says which account has it`,
+      { cause: error },
+    );
+  }
+}
 
 /** A local account by its short name; another text as it is. */
 function localOr(name: string): string {
