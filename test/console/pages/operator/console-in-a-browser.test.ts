@@ -34,6 +34,8 @@ beforeAll(async () => {
     'an account in a month': `${ACME_PAGE}&by=key&time=${new Date().toISOString().slice(0, 7)}`,
     'a refunded call': `${ACME_PAGE}&call=${served!.id}`,
     'a failed call by its id alone': `/admin?tab=accounts&call=${failed!.id}`,
+    'usage by account': '/admin?tab=usage',
+    'usage by tag': '/admin?tab=usage&by=tag&tag=team',
     services: '/admin?tab=services',
     'services that lose money': '/admin?tab=services&only=losing',
     providers: '/admin?tab=providers',
@@ -98,6 +100,24 @@ test('a page says what is wrong with a service, and what the call had', async ()
   await page.getByText('The call failed').waitFor();
   await page.getByRole('link', { name: /globex$/ }).click();
   await page.getByRole('heading', { name: 'globex' }).waitFor();
+});
+
+test('the usage of all accounts is the sum of its rows, and a row leads to the account', async () => {
+  const { page } = visitor;
+  await page.setViewportSize({ width: 1280, height: 900 });
+  const all = (await world.admin('GET', '/usage?group_by=account')) as readonly { cost_micro_usdc: number }[];
+  await page.goto('/admin?tab=usage');
+  const rows = page.getByRole('table', { name: 'Usage' }).getByRole('row');
+  await rows.filter({ hasText: 'tollgate:local:acme' }).waitFor();
+  expect(await rows.count()).toBe(all.length + 1);
+  const saved = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'CSV' }).click();
+  expect((await saved).suggestedFilename()).toBe('usage-all-by-account.csv');
+  await page.getByRole('button', { name: 'Tag' }).click();
+  await page.getByRole('table', { name: 'Usage' }).getByRole('columnheader', { name: 'team' }).waitFor();
+  await page.getByRole('button', { name: 'Account' }).click();
+  await rows.filter({ hasText: 'tollgate:local:acme' }).getByRole('link').click();
+  await page.getByRole('heading', { name: 'acme' }).waitFor();
 });
 
 test('a provider that answered nothing stands first at home, with why', async () => {

@@ -19,7 +19,7 @@ import { AccountLimits } from './account-limits.tsx';
 import { AccountMovements } from './account-movements.tsx';
 import { AccountNotes } from './account-notes.tsx';
 import { AccountPeople } from './account-people.tsx';
-import { AccountUsage } from './account-usage.tsx';
+import { Usage } from './usage.tsx';
 import { CreditForm } from './credit-form.tsx';
 
 /** An account: its money, what it used, and its calls. `pageOf`: the address of a call. */
@@ -43,7 +43,7 @@ export function AccountPage({
             <AccountLimits account={found} />
             <AccountNotes account={found} />
           </div>
-          <AccountUsage id={found.id} />
+          <Usage account={found.id} />
           <AccountCalls id={found.id} pageOf={pageOf} />
           <Refusals
             queryKey={[...ACCOUNTS, 'refusals', found.id]}

@@ -18,6 +18,7 @@ import { SearchField } from '../../ui/search-field.tsx';
 const TABS = [
   { id: 'home', name: 'Home' },
   { id: 'accounts', name: 'Accounts' },
+  { id: 'usage', name: 'Usage' },
   { id: 'services', name: 'Services' },
   { id: 'providers', name: 'Providers' },
   { id: 'chains', name: 'Chains and treasuries' },
@@ -30,6 +31,7 @@ const TABS = [
 const PANELS: Readonly<Record<string, ComponentType>> = {
   home: lazy(() => import('./home.tsx')),
   accounts: lazy(() => import('./account-pages.tsx')),
+  usage: lazy(() => import('./usage.tsx')),
   services: lazy(() => import('./services.tsx')),
   providers: lazy(() => import('./providers.tsx')),
   chains: lazy(() => import('./chains.tsx')),

@@ -1,7 +1,10 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { Link } from 'wouter';
+import { AccountName } from '../../account/account-name.tsx';
+import { CsvButton } from '../../ui/csv-button.tsx';
 import { type AnswerOf, api, call } from '../../api/client.ts';
-import { type OwnFigures, utcDay } from '../../api/own.ts';
+import { utcDay } from '../../api/own.ts';
 import { useSearchState } from '../../app/search.ts';
 import { Card } from '../../ui/card.tsx';
 import { Chart } from '../../ui/chart.tsx';
@@ -16,9 +19,13 @@ import { QueryView } from '../../ui/query-view.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
 import { formatMicroUsd } from '../../ui/usd.ts';
 import { ACCOUNTS } from './account.ts';
+import { accountPage } from './paths.ts';
 
-type Usage = AnswerOf<'usageOfAnAccount'>;
+type Figures = AnswerOf<'usageOfAllAccounts'>;
+/** Sums of calls. Members that the question does not group by are missing. */
+type Row = Figures['data'][number];
 
+const ACCOUNT = { value: 'account', text: 'Account' } as const;
 const GROUPS = [
   { value: 'day', text: 'Day' },
   { value: 'month', text: 'Month' },
@@ -28,9 +35,10 @@ const GROUPS = [
   { value: 'primitive', text: 'Kind' },
 ] as const;
 const TAG = { value: 'tag', text: 'Tag' } as const;
-type Group = (typeof GROUPS)[number]['value'] | 'tag';
+type Group = (typeof GROUPS | readonly [typeof ACCOUNT, typeof TAG])[number]['value'];
 
-const NAME: Readonly<Record<Group, (row: OwnFigures) => string>> = {
+const NAME: Readonly<Record<Group, (row: Row) => string>> = {
+  account: ({ account }) => account ?? '–',
   day: ({ date }) => date ?? '–',
   month: ({ month }) => month ?? '–',
   model: ({ model }) => model ?? '–',
@@ -40,7 +48,7 @@ const NAME: Readonly<Record<Group, (row: OwnFigures) => string>> = {
   tag: ({ tag }) => tag ?? 'Without the tag',
 };
 
-const START = { by: 'day', tag: '', time: '' };
+const START = { by: '', tag: '', time: '' };
 const YEAR = 'year';
 
 /** The days of a chosen time: a month, twelve months, or the last 30 days. */
@@ -52,24 +60,35 @@ function daysOf(time: string): { readonly start_date: string; readonly end_date?
   return { start_date: `${time}-01`, end_date: last < utcDay(0) ? last : utcDay(0) };
 }
 
-/** The spending of an account in a chosen time, by day, month, service, key, provider, kind or tag. */
-export function AccountUsage({ id }: { readonly id: string }): ReactNode {
+const readFigures = (account: string | null, query: Readonly<Record<string, string>>): Promise<Figures> =>
+  account === null
+    ? call(api.GET('/admin/v1/usage', { params: { query } }))
+    : call(api.GET('/admin/v1/accounts/{id}/usage', { params: { path: { id: account }, query } }));
+
+/** The spending of all accounts in a chosen time. */
+export default function AllUsage(): ReactNode {
+  return <Usage account={null} />;
+}
+
+/**
+ * Spending in a chosen time, by day, month, service, key, provider, kind or tag, and that of all accounts by account
+ * too. `account`: null for that of all.
+ */
+export function Usage({ account }: { readonly account: string | null }): ReactNode {
   const [search, set] = useSearchState(START);
-  const by: Group =
-    search.by === TAG.value ? TAG.value : (GROUPS.find(({ value }) => value === search.by)?.value ?? 'day');
-  const days = daysOf(search.time);
-  const group = by === 'tag' ? `tag:${search.tag}` : by;
+  const groups = account === null ? [ACCOUNT, ...GROUPS] : GROUPS;
+  const by: Group = [...groups, TAG].find(({ value }) => value === search.by)?.value ?? groups[0]!.value;
+  const query = { group_by: by === 'tag' ? `tag:${search.tag}` : by, ...daysOf(search.time) };
   const usage = useQuery({
-    queryKey: [...ACCOUNTS, 'usage', id, group, days],
-    queryFn: () =>
-      call(api.GET('/admin/v1/accounts/{id}/usage', { params: { path: { id }, query: { group_by: group, ...days } } })),
+    queryKey: [...ACCOUNTS, 'usage', account, query],
+    queryFn: () => readFigures(account, query),
     placeholderData: keepPreviousData,
     refetchInterval: 15_000,
   });
   const tags = usage.data?.tags ?? [];
   return (
     <Card
-      title="Spending"
+      title={account === null ? 'Usage of all accounts' : 'Spending'}
       flush
       action={
         <span className="flex flex-wrap items-end gap-2">
@@ -97,29 +116,33 @@ export function AccountUsage({ id }: { readonly id: string }): ReactNode {
           )}
           <Choice
             label="Spending by"
-            options={tags.length > 0 || by === 'tag' ? [...GROUPS, TAG] : GROUPS}
+            options={tags.length > 0 || by === 'tag' ? [...groups, TAG] : groups}
             chosen={by}
             onChoose={(chosen) => set(chosen === 'tag' ? { by: chosen, tag: search.tag || tags[0]! } : { by: chosen })}
+          />
+          <CsvButton
+            path={`/admin/v1/${account === null ? '' : `accounts/${encodeURIComponent(account)}/`}usage?${new URLSearchParams({ ...query, format: 'csv' })}`}
+            name={`usage-${account?.split(':').at(-1) ?? 'all'}-by-${by}.csv`}
           />
         </span>
       }
     >
-      <QueryView query={usage}>{(found) => <Figures of={found} tag={search.tag} />}</QueryView>
+      <QueryView query={usage}>{(found) => <FiguresView of={found} tag={search.tag} />}</QueryView>
     </Card>
   );
 }
 
 /** `tag`: the name of the tag that rows of a tag have. */
-function Figures({
+function FiguresView({
   of: { data: rows, totals, group_by: groups },
   tag,
 }: {
-  readonly of: Usage;
+  readonly of: Figures;
   readonly tag: string;
 }): ReactNode {
   // The answer may still be that of the choice before.
   const by = (groups[0]?.startsWith('tag:') === true ? 'tag' : (groups[0] ?? 'day')) as Group;
-  const name = by === 'tag' ? tag : [...GROUPS].find(({ value }) => value === by)!.text;
+  const name = by === 'tag' ? tag : [ACCOUNT, ...GROUPS].find(({ value }) => value === by)!.text;
   const shown = rows.filter(({ requests, failed }) => requests + failed > 0);
   if (shown.length === 0)
     return <Empty title="No call in this time" text="Figures appear a few seconds after a call." />;
@@ -145,8 +168,8 @@ function Figures({
         </div>
       ) : (
         <Table
-          caption="What the account used"
-          columns={columnsOf(name, NAME[by])}
+          caption="Usage"
+          columns={columnsOf(name, by)}
           rows={by === 'month' ? shown.toReversed() : shown}
           rowKey={NAME[by]}
         />
@@ -155,8 +178,23 @@ function Figures({
   );
 }
 
-const columnsOf = (head: string, nameOf: (row: OwnFigures) => string): readonly Column<OwnFigures>[] => [
-  { id: 'name', head, cell: (row) => <span className="font-medium break-words">{nameOf(row)}</span> },
+/** The name of a row; that of an account with its id, and a link to its page. */
+function Name({ of: row, by }: { readonly of: Row; readonly by: Group }): ReactNode {
+  if (by !== 'account' || row.account === undefined)
+    return <span className="font-medium break-words">{NAME[by](row)}</span>;
+  const { account, account_label: label } = row;
+  return (
+    <>
+      <Link href={accountPage(account)} className="block font-medium break-words hover:underline">
+        {label == null || label === '' ? <AccountName account={account} /> : label}
+      </Link>
+      <span className="font-mono text-xs break-all text-soft">{account}</span>
+    </>
+  );
+}
+
+const columnsOf = (head: string, by: Group): readonly Column<Row>[] => [
+  { id: 'name', head, cell: (row) => <Name of={row} by={by} /> },
   { id: 'requests', head: 'Served', align: 'right', cell: ({ requests }) => formatNumber(requests) },
   {
     id: 'failed',
