@@ -77,7 +77,7 @@ export default function AllUsage(): ReactNode {
 export function Usage({ account }: { readonly account: string | null }): ReactNode {
   const [search, set] = useSearchState(START);
   const groups = account === null ? [ACCOUNT, ...GROUPS] : GROUPS;
-  const by: Group = [...groups, TAG].find(({ value }) => value === search.by)?.value ?? groups[0]!.value;
+  const by: Group = [...groups, TAG].find(({ value }) => value === search.by)?.value ?? groups[0].value;
   const query = { group_by: by === 'tag' ? `tag:${search.tag}` : by, ...daysOf(search.time) };
   const usage = useQuery({
     queryKey: [...ACCOUNTS, 'usage', account, query],
