@@ -14,10 +14,12 @@ export function CsvButton({
   path,
   name,
   text = 'CSV',
+  compact = false,
 }: {
   readonly path: string;
   readonly name: string;
   readonly text?: string;
+  readonly compact?: boolean;
 }): ReactNode {
   const tell = useToast();
   const save = useMutation({
@@ -25,7 +27,7 @@ export function CsvButton({
     onError: (error) => tell(`Not saved: ${error.message}`),
   });
   return (
-    <Button busy={save.isPending} onClick={() => save.mutate()}>
+    <Button {...(compact && { size: 'small' })} busy={save.isPending} onClick={() => save.mutate()}>
       <Download size={16} aria-hidden />
       {text}
     </Button>
