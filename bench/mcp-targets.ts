@@ -1,6 +1,7 @@
 import type { Job } from './load/job.ts';
 import { passthrough, tollgate, tollgateMissing, type Target, type TargetKind } from './targets.ts';
 import { MCP_PATH, REVISION } from './upstream/mcp-replies.ts';
+import { installTestPackages } from '../scripts/test-packages.mjs';
 
 /**
  * A `tools/call` of the modern revision as clients send it, with the envelope in `_meta` and the headers that repeat
@@ -82,7 +83,14 @@ export const MCP_TARGETS: readonly TargetKind[] = [
     title: 'the same, the body parsed once',
     start: proxy('targets/mcp-fastify.ts', ['--parse']),
   },
-  { name: 'mcp-sdk', title: 'proxy of the official SDK, Server and Client', start: proxy('targets/mcp-sdk.ts') },
+  {
+    name: 'mcp-sdk',
+    title: 'proxy of the official SDK, Server and Client',
+    start(port, nodeArgs) {
+      installTestPackages(console.error);
+      return proxy('targets/mcp-sdk.ts')(port, nodeArgs);
+    },
+  },
   {
     name: 'mcp-tollgate',
     title: 'tollgate, billed, embedded database',
