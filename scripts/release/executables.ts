@@ -83,8 +83,7 @@ find_library() {
     export LD_LIBRARY_PATH="$1/${LIBRARIES}\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 }
 if [ ! -x "$home/node" ]; then
-  umask 077
-  mkdir -p "$parent"
+  (umask 077 && mkdir -p "$parent")
   part=$(mktemp -d "$parent/part.XXXXXX")
   trap 'rm -rf "$part"' EXIT
   piece() { tail -c "+$1" "$0" | head -c "$2" | gzip -dc; }

@@ -13,12 +13,14 @@ import { CHECKOUT } from './staged.ts';
 
 const work = mkdtempSync(join(tmpdir(), 'tollgate-library-'));
 const file = join(work, 'tell-1.0.0');
+const umask = process.umask();
 const canHide = withoutLibatomic([file]) !== null;
 
 const TELL = `import { execFileSync } from 'node:child_process';
 const mine = () => process.report.getReport().sharedObjects.filter((path) => path.includes('${LIBATOMIC}'));
 if (process.argv[2] === 'child') console.log(mine()[0]);
 else console.log(JSON.stringify({
+  umask: process.umask(),
   variable: process.env.LD_LIBRARY_PATH ?? null,
   node: mine()[0],
   child: execFileSync(process.execPath, [process.argv[1], 'child'], { encoding: 'utf8' }).trim(),
@@ -26,6 +28,7 @@ else console.log(JSON.stringify({
 `;
 
 interface Told {
+  readonly umask: number;
   readonly variable: string | null;
   readonly node: string;
   readonly child: string;
@@ -75,8 +78,9 @@ it('brings the library where the system has none, for Node and all that Node sta
   const told = await Promise.all([tell(bare, 'bare'), tell(bare, 'bare'), tell(bare, join(work, 'bare'))]);
   const folder = join(homeIn('bare'), 'lib');
   const library = join(folder, LIBATOMIC);
-  for (const one of told) expect(one).toEqual({ variable: folder, node: library, child: library });
+  for (const one of told) expect(one).toEqual({ umask, variable: folder, node: library, child: library });
   expect(await tell(bare, 'bare', { LD_LIBRARY_PATH: '/own/libraries' })).toEqual({
+    umask,
     variable: `${folder}:/own/libraries`,
     node: library,
     child: library,
@@ -88,9 +92,10 @@ it('leaves a system that has the library as it is', async () => {
   if (!canHide) return;
   const told = await tell([file], 'whole');
   const folder = homeIn('whole');
-  expect(told.variable).toBeNull();
+  expect(told).toMatchObject({ umask, variable: null });
   for (const path of [told.node, told.child]) expect(path).not.toContain(folder);
   expect(await tell([file], 'whole', { LD_LIBRARY_PATH: join(work, 'copied') })).toEqual({
+    umask,
     variable: join(work, 'copied'),
     node: join(work, 'copied', LIBATOMIC),
     child: join(work, 'copied', LIBATOMIC),

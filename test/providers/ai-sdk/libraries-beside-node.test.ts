@@ -9,10 +9,11 @@ import { installHostile } from './support/hostile-package.ts';
 
 const SOURCES = join(import.meta.dirname, '../../../src');
 
-/** Starts a package behind the wall of this machine, and prints the wall and the environment of the package. */
+/** Starts a package behind the wall of this machine, with new files for itself alone, and prints what came of it. */
 const program = (directory: string): string => `
 import { request } from 'undici';
 import { createSdkWorkers } from '${SOURCES}/providers/ai-sdk/workers.ts';
+process.umask(0o077);
 let wall;
 const workers = createSdkWorkers({
   connectionsMax: 1, headTimeoutMs: 60_000, idleTimeoutMs: 60_000, wall: 'if_available', hidden: [],
@@ -45,5 +46,6 @@ test('the process of a package finds the libraries of Node where the gateway fou
   const found = await ask({ PATH: process.env['PATH'], LD_LIBRARY_PATH: folder }, file, ...args);
   expect(found.environment).toEqual({ HOME: '/', LD_LIBRARY_PATH: folder });
   // Who is not root has other walls in a namespace.
-  if (process.getuid?.() === 0) expect(found.wall).toBe(whole.wall);
+  if (process.getuid?.() !== 0) return;
+  for (const { wall } of [whole, found]) expect(wall).toContain('as users of their own, in namespaces');
 }, 60_000);

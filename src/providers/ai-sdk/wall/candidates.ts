@@ -175,10 +175,12 @@ function limited(args: readonly string[], { dataBytes }: Limits): readonly strin
 
 /**
  * Makes a file system of what the program reads, and nothing else, read-only, and becomes the program in it. It stands
- * on /sys, which is a folder on every Linux and which the program does not need.
+ * on /sys, which is a folder on every Linux and which the program does not need. The gateway's umask may keep folders
+ * from the user that the program becomes.
  */
 const SCRIPT = `
 set -e
+umask 022
 PATH=/usr/bin:/usr/sbin:/bin:/sbin
 root=/sys
 mount -t tmpfs -o mode=755,nosuid,nodev none "$root"
