@@ -50,7 +50,10 @@ export const ENVIRONMENT: Readonly<Record<string, string>> =
 function loadedLibraries(): readonly string[] {
   const maps = '/proc/self/maps';
   if (!existsSync(maps)) return [];
-  return [...readFileSync(maps, 'utf8').matchAll(/ (\/.*\.so(?:\.\d+)*)$/gm)].map(([, path]) => path!);
+  const paths = readFileSync(maps, 'utf8')
+    .split('\n')
+    .map((line) => line.slice(line.indexOf('/')));
+  return paths.filter((path) => /\.so[.\d]*$/.test(path));
 }
 
 /**
