@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { NodeLibrary } from './library.ts';
 import type { PlatformNode } from './nodes.ts';
 import { gzipped, packTar, sha256 } from './tar.ts';
 
@@ -13,6 +14,9 @@ interface Payload {
   readonly version: string;
   readonly node: PlatformNode;
 }
+
+/** The folder of the library, beside Node. */
+const LIBRARIES = 'lib';
 
 /** Unpacks a package and its Node into a new folder. */
 export function stageWithNode({ tarball, command, node }: Payload, folder: string): void {
@@ -31,8 +35,12 @@ export function stageWithNode({ tarball, command, node }: Payload, folder: strin
  * start unpacks them, into a folder that is named by their digest, and each start runs what lies there. Node is most of
  * the bytes, and is in two halves, so that two processors unpack it.
  */
-export function writeExecutable(payload: Payload, { stage, out }: { readonly stage: string; readonly out: string }) {
+export function writeExecutable(
+  payload: Payload & { readonly library: NodeLibrary | null },
+  { stage, out }: { readonly stage: string; readonly out: string },
+): void {
   stageWithNode(payload, stage);
+  if (payload.library !== null) stageLibrary(payload.library, join(stage, LIBRARIES));
   const node = readFileSync(join(stage, 'node'));
   rmSync(join(stage, 'node'));
   const tar = `${stage}.tar`;
@@ -41,6 +49,12 @@ export function writeExecutable(payload: Payload, { stage, out }: { readonly sta
   const archives = [node.subarray(0, half), node.subarray(half), readFileSync(tar)].map(gzipped);
   rmSync(tar);
   writeFileSync(out, Buffer.concat([Buffer.from(headOf(payload, archives)), ...archives]), { mode: 0o755 });
+}
+
+function stageLibrary({ name, bytes, licence }: NodeLibrary, folder: string): void {
+  mkdirSync(folder);
+  writeFileSync(join(folder, name), bytes);
+  writeFileSync(join(folder, 'LICENSE'), licence);
 }
 
 function headOf({ command, version, node }: Payload, archives: readonly Buffer[]): string {
@@ -59,11 +73,17 @@ case $parent in
   echo "${command}: set TOLLGATE_UNPACK to a folder of your own: this user has no home" >&2
   exit 1
   ;;
+/*) ;;
+*) parent=$PWD/$parent ;;
 esac
 home=$parent/${sha256(Buffer.concat(archives)).slice(0, 32)}
+# A system that has Node's libraries keeps its own: all programs that Node starts inherit the variable.
+find_library() {
+  [ ! -d "$1/${LIBRARIES}" ] || "$1/node" --version >/dev/null 2>&1 ||
+    export LD_LIBRARY_PATH="$1/${LIBRARIES}\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+}
 if [ ! -x "$home/node" ]; then
-  umask 077
-  mkdir -p "$parent"
+  (umask 077 && mkdir -p "$parent")
   part=$(mktemp -d "$parent/part.XXXXXX")
   trap 'rm -rf "$part"' EXIT
   piece() { tail -c "+$1" "$0" | head -c "$2" | gzip -dc; }
@@ -78,16 +98,14 @@ if [ ! -x "$home/node" ]; then
   rm "$part/second"
   chmod 755 "$part/node"
   # Of several that start at once, one is first. A folder that is not empty is not replaced.
-  if ! wrong=$("$part/node" -e 'try { fs.renameSync(process.argv[1], process.argv[2]) } catch (error) { if (!fs.existsSync(process.argv[2] + "/node")) throw error }' "$part" "$home" 2>&1); then
+  if ! wrong=$(find_library "$part" && "$part/node" -e 'try { fs.renameSync(process.argv[1], process.argv[2]) } catch (error) { if (!fs.existsSync(process.argv[2] + "/node")) throw error }' "$part" "$home" 2>&1); then
     echo "${command}: its Node does not start here: $wrong" >&2
-    case $wrong in *libatomic*)
-      echo 'Install the library: "apt-get install libatomic1" on Debian and Ubuntu, "dnf install libatomic" on Fedora. Then run this again.' >&2 ;;
-    esac
     exit 1
   fi
   rm -rf "$part"
   trap - EXIT
 fi
+find_library "$home"
 exec "$home/node" "$home/${command}" "$@"
 `;
   };

@@ -1,26 +1,8 @@
-import { execFileSync } from 'node:child_process';
-import {
-  copyFileSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-} from 'node:fs';
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { gzipped, packTar, sha256, sha256Of } from './tar.ts';
-
-/** A package of Debian in the image. */
-export interface SystemPackage {
-  readonly name: string;
-  readonly version: string;
-  readonly architecture: string;
-  readonly sha256: string;
-}
+import { architectureOf, type SystemPackage, unpackPackages } from './debian.ts';
+import { gzipped, packTar, sha256 } from './tar.ts';
 
 interface ImageOptions {
   /** The folder of the gateway's package with its `node`, as stageWithNode makes it. */
@@ -44,7 +26,6 @@ const HEALTHCHECK = {
   Timeout: 3e9,
   StartPeriod: 20e9,
 };
-const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 
 /**
  * Writes the image as an archive of the OCI layout, for `docker load`, `podman load` and `skopeo copy oci-archive:…`.
@@ -66,7 +47,7 @@ export function writeImage(options: ImageOptions): readonly SystemPackage[] {
     return { diffId: `sha256:${sha256(bytes)}`, ...store(gzipped(bytes)) };
   });
   const config = {
-    architecture: ARCHITECTURES[process.arch],
+    architecture: architectureOf(process.arch),
     os: 'linux',
     config: {
       User: 'node',
@@ -127,30 +108,9 @@ export function writeImage(options: ImageOptions): readonly SystemPackage[] {
 
 const json = (value: object): Buffer => Buffer.from(JSON.stringify(value));
 
-/** Unpacks Debian's packages, without documents. */
-function stageSystem(work: string): { readonly root: string; readonly packages: readonly SystemPackage[] } {
-  const [debs, root] = [join(work, 'debs'), join(work, 'system')];
-  for (const folder of [debs, root]) mkdirSync(folder);
-  const download = downloader(work, debs);
-  download(...SYSTEM);
-  const gcc = join(
-    debs,
-    readdirSync(debs).find((name) => name.startsWith('libgcc-s1'))!,
-  );
-  // It has the licence of all libraries of GCC.
-  download(/gcc-\d+-base/.exec(execFileSync('dpkg-deb', ['--field', gcc, 'Depends'], { encoding: 'utf8' }))![0]);
-  const packages = readdirSync(debs)
-    .toSorted()
-    .map((name) => {
-      const path = join(debs, name);
-      execFileSync('dpkg-deb', ['--extract', path, root]);
-      const field = (what: string) => execFileSync('dpkg-deb', ['--field', path, what], { encoding: 'utf8' }).trim();
-      const facts = { name: field('Package'), version: field('Version'), architecture: field('Architecture') };
-      copyLicence(root, facts.name);
-      return { ...facts, sha256: sha256Of(path) };
-    });
-  for (const name of ['doc', 'man', 'locale', 'lintian', 'gdb', 'initramfs-tools'])
-    rmSync(join(root, 'usr/share', name), { recursive: true, force: true });
+/** Debian's packages, and the files that a system has of none. */
+function stageSystem(work: string): ReturnType<typeof unpackPackages> {
+  const { root, packages } = unpackPackages(SYSTEM, process.arch, work);
   for (const [name, text] of [
     ['passwd', `root:x:0:0:root:/root:/bin/sh\nnode:x:${USER}:${USER}::/data:/bin/sh\n`],
     ['group', `root:x:0:\nnode:x:${USER}:\n`],
@@ -160,31 +120,6 @@ function stageSystem(work: string): { readonly root: string; readonly packages: 
     writeFileSync(join(root, 'etc', name), text);
   }
   return { root, packages };
-}
-
-/** Downloads packages of Debian: by the lists of this machine, or by fresh ones if it has none, or old ones. */
-function downloader(work: string, debs: string): (...names: readonly string[]) => void {
-  const [lists, cache] = [join(work, 'lists'), join(work, 'cache')];
-  const own = [`--option=Dir::State::lists=${lists}`, `--option=Dir::Cache=${cache}`];
-  const apt = (options: readonly string[], ...args: readonly string[]) =>
-    execFileSync('apt-get', ['--option=APT::Sandbox::User=root', ...options, ...args], { cwd: debs, stdio: 'pipe' });
-  return (...names) => {
-    try {
-      apt([], 'download', ...names);
-    } catch {
-      mkdirSync(join(lists, 'partial'), { recursive: true });
-      mkdirSync(join(cache, 'archives/partial'), { recursive: true });
-      apt(own, 'update');
-      apt(own, 'download', ...names);
-    }
-  };
-}
-
-function copyLicence(root: string, name: string): void {
-  const copyright = join(root, 'usr/share/doc', name, 'copyright');
-  if (!existsSync(copyright)) return;
-  mkdirSync(join(root, 'usr/share/licenses'), { recursive: true });
-  copyFileSync(copyright, join(root, 'usr/share/licenses', name));
 }
 
 function systemLayer(root: string, work: string): string {

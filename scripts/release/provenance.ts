@@ -1,4 +1,4 @@
-import type { SystemPackage } from './image.ts';
+import type { SystemPackage } from './debian.ts';
 import type { PlatformNode } from './nodes.ts';
 
 interface Built {

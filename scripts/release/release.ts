@@ -6,7 +6,9 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Bundle, GATEWAY } from './bundle.ts';
 import { stageWithNode, writeExecutable } from './executables.ts';
-import { type SystemPackage, writeImage } from './image.ts';
+import type { SystemPackage } from './debian.ts';
+import { writeImage } from './image.ts';
+import { libraryFor } from './library.ts';
 import { packageManifest, readManifest } from './manifest.ts';
 import { isPlatform, nodeFor, type Platform, type PlatformNode, PLATFORMS, requireTestedNode } from './nodes.ts';
 import { type Parts, partsOf, withoutChance, withOthers } from './parts.ts';
@@ -40,7 +42,7 @@ if (values.help) {
       '  --out FOLDER where the files go, an empty folder or a new one; else dist/release, which is made anew\n' +
       '  --key FILE   signs the checksums with this SSH key (ssh-keygen -Y sign)\n' +
       `  --platforms LIST the platforms of the executables; else all: ${PLATFORMS.join(',')}. Empty for none\n` +
-      '  --no-image   builds no image: it is made of packages of Debian, by apt-get and dpkg-deb\n' +
+      '  --no-image   builds no image. It and the executables for Linux have packages of Debian, by apt-get and dpkg-deb\n' +
       '  --tag        tags the commit that was built as v<version>, from a clean checkout only: signed with the key of\n' +
       "               --key or of git's user.signingKey, else not signed. It refuses if the tag is on another commit\n" +
       '  --dry-run    builds nothing: says which tag --tag would make\n' +
@@ -86,8 +88,9 @@ step('loads', loadAll);
 step('tarball', () => pack(STAGE, manifest.name));
 step("provider's", () => pack(PROVIDER_STAGE, PROVIDER_NAME));
 const nodes: PlatformNode[] = [];
+const ofExecutables: SystemPackage[] = [];
 for (const platform of platforms) step(platform, () => writePrograms(platform));
-let system: readonly SystemPackage[] = [];
+let ofImage: readonly SystemPackage[] = [];
 if (values.image) step('image', writeOwnImage);
 step('lists of parts', writeParts);
 step('provenance', writeProvenance);
@@ -145,11 +148,13 @@ function readPlatforms(): readonly Platform[] {
 function writePrograms(platform: Platform): string {
   const node = nodeFor(platform, { checkout: CHECKOUT, work: mkdirs(NODES) });
   nodes.push(node);
+  const library = libraryFor(node, mkdirs(join(NODES, `library-${platform}`)));
+  ofExecutables.push(...(library?.packages ?? []));
   const names = [manifest.name, PROVIDER_NAME].map((command) => {
     const { version } = manifest;
     const name = `${command}-${version}-${platform}`;
     const tarball = join(OUT, `${command}-${version}.tgz`);
-    writeExecutable({ tarball, command, version, node }, { stage: join(NODES, name), out: join(OUT, name) });
+    writeExecutable({ tarball, command, version, node, library }, { stage: join(NODES, name), out: join(OUT, name) });
     return name;
   });
   return names.join(', ');
@@ -164,7 +169,7 @@ function writeOwnImage(): string {
   const program = join(NODES, 'image-program');
   stageWithNode({ tarball: join(OUT, `${command}-${version}.tgz`), command, version, node }, program);
   const name = `${command}-${version}-oci-${process.arch}.tar`;
-  system = writeImage({
+  ofImage = writeImage({
     program,
     version,
     commit: commitOf(),
@@ -183,6 +188,7 @@ function writeProvenance(): string {
   const name = `${manifest.name}-${manifest.version}.intoto.json`;
   const files = released().map((file) => [file, sha256Of(join(OUT, file))] as const);
   const lock = sha256Of(join(CHECKOUT, 'package-lock.json'));
+  const system = [...new Map([...ofExecutables, ...ofImage].map((one) => [one.sha256, one])).values()];
   const built = { version: manifest.version, commit: commitOf(), files, lock, nodes, system };
   writeFileSync(join(OUT, name), `${JSON.stringify(provenanceOf(built), null, 2)}\n`);
   return name;
@@ -259,17 +265,14 @@ function writeParts(): string {
     writeList(`${name}-${manifest.version}.cdx.json`, parts);
     // Of the executables, and of the image. Node has the same version in all of them.
     const [node] = nodes;
-    const others =
+    const runtime =
       node === undefined ? [] : [{ name: 'node', version: node.version, purl: `pkg:npm/${node.name}@${node.version}` }];
-    if (platforms.length > 0) writeList(`${name}-${manifest.version}-executable.cdx.json`, withOthers(parts, others));
-    if (values.image && name === manifest.name)
-      writeList(
-        `${name}-${manifest.version}-oci.cdx.json`,
-        withOthers(parts, [
-          ...others,
-          ...system.map((one) => ({ name: one.name, version: one.version, purl: systemUrl(one) })),
-        ]),
-      );
+    const writeWith = (kind: string, system: readonly SystemPackage[]) => {
+      const others = system.map((one) => ({ name: one.name, version: one.version, purl: systemUrl(one) }));
+      writeList(`${name}-${manifest.version}-${kind}.cdx.json`, withOthers(parts, [...runtime, ...others]));
+    };
+    if (platforms.length > 0) writeWith('executable', ofExecutables);
+    if (values.image && name === manifest.name) writeWith('oci', ofImage);
     return parts.components.length;
   };
   const inBundle = ({ bundled }: Bundle) => bundled.map((folder) => versioned(join(CHECKOUT, folder)));

@@ -12,7 +12,7 @@ const CHECKOUT = resolve(import.meta.dirname, '../..');
  */
 const NAMED = [
   'git npm npx',
-  'awk base64 basename bash cat chmod cp cut date dd dirname env expr find grep head id kill ln ls mkdir mkfifo mktemp mv',
+  'awk base64 basename bash cat chmod cp cut date dd dirname env expr find grep gzip head id kill ln ls mkdir mkfifo mktemp mv',
   'printf readlink rm rmdir sed seq sh sleep sort tail tar tee touch tr true uname wc xargs',
   // Disks that are full, read-only or cut off. The tests that need them look first whether they may use them.
   'losetup mkfs.ext4 mount perl umount unshare',

@@ -10,6 +10,7 @@ import type { Egress } from './egress.ts';
 import { meteredPipe } from './metered-pipe.ts';
 import type { PackageLog } from './package-log.ts';
 import { readPaced } from './read-paced.ts';
+import { ENVIRONMENT } from './wall/candidates.ts';
 import { ownFiles, type Wall } from './wall/find-wall.ts';
 import { CALLS_FD, CONTROL_FD, FETCHES_FD, type ToWorker } from './worker/messages.ts';
 
@@ -90,7 +91,7 @@ export function startWorker({ target, egress, wall, log, times = WORKER_TIMES }:
   // made the wall end together with the package. Libraries ask for a home.
   const child = spawn(command, args, {
     ...how,
-    env: { HOME: '/' },
+    env: { ...ENVIRONMENT, HOME: '/' },
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
   });

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 
 export interface Confined {
   readonly args: readonly string[];
@@ -35,9 +35,26 @@ const findHelper = (name: string): string | null =>
 
 /** The libraries of Node, and the helpers that are still to run when nothing else can be seen. */
 const SYSTEM = ['/usr/lib', '/usr/lib64', '/usr/bin', '/usr/sbin', '/lib', '/lib64', '/bin', '/sbin'];
+/** Folders where this Node found its libraries beside the system's, as an executable does whose Node brings one. */
+const LIBRARIES: readonly string[] = [...new Set(loadedLibraries().map((path) => dirname(path)))].filter(
+  (folder) => !SYSTEM.some((one) => `${folder}/`.startsWith(`${one}/`)),
+);
 const seen = (readable: readonly string[]): readonly string[] =>
   // Parents first: what is mounted below them is there already.
-  [...new Set([...SYSTEM, process.execPath, ...readable])].filter((path) => existsSync(path)).sort();
+  [...new Set([...SYSTEM, process.execPath, ...LIBRARIES, ...readable])].filter((path) => existsSync(path)).sort();
+
+/** The environment with which another process of this Node finds the same libraries. */
+export const ENVIRONMENT: Readonly<Record<string, string>> =
+  LIBRARIES.length === 0 ? {} : { LD_LIBRARY_PATH: LIBRARIES.join(':') };
+
+function loadedLibraries(): readonly string[] {
+  const maps = '/proc/self/maps';
+  if (!existsSync(maps)) return [];
+  const paths = readFileSync(maps, 'utf8')
+    .split('\n')
+    .map((line) => line.slice(line.indexOf('/')));
+  return paths.filter((path) => /\.so[.\d]*$/.test(path));
+}
 
 /**
  * The candidates of this machine, the strongest first. `folder` is where a process begins that sees the whole machine:
@@ -161,10 +178,12 @@ function limited(args: readonly string[], { dataBytes }: Limits): readonly strin
 
 /**
  * Makes a file system of what the program reads, and nothing else, read-only, and becomes the program in it. It stands
- * on /sys, which is a folder on every Linux and which the program does not need.
+ * on /sys, which is a folder on every Linux and which the program does not need. The gateway's umask may keep folders
+ * from the user that the program becomes.
  */
 const SCRIPT = `
 set -e
+umask 022
 PATH=/usr/bin:/usr/sbin:/bin:/sbin
 root=/sys
 mount -t tmpfs -o mode=755,nosuid,nodev none "$root"

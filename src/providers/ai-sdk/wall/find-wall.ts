@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError } from '#config';
-import { type Candidate, type Confined, type Launch, listCandidates, withoutWall } from './candidates.ts';
+import { type Candidate, type Confined, ENVIRONMENT, type Launch, listCandidates, withoutWall } from './candidates.ts';
 
 /** The wall between the processes of packages and the machine that is not Node's own. */
 export interface Wall {
@@ -141,7 +141,7 @@ function faultOf(report: ProbeReport | string): string | null {
 async function probe(candidate: Candidate, task: ProbeTask): Promise<ProbeReport | string> {
   const args = ['--disable-warning=ExperimentalWarning', PROBE];
   const { command, args: all, ...how } = candidate.launch({ args, readable: task.readable }, { dataBytes: null });
-  const child = spawn(command, all, { ...how, env: {}, timeout: PROBE_MS, killSignal: 'SIGKILL' });
+  const child = spawn(command, all, { ...how, env: ENVIRONMENT, timeout: PROBE_MS, killSignal: 'SIGKILL' });
   child.stdin.on('error', () => {}).end(JSON.stringify(task));
   let output = '';
   let complaint = '';
