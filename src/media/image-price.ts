@@ -69,12 +69,21 @@ function orderedSize(ask: ImageAsk, offer: Offer): Size | null {
   return edge === null ? null : sizeIn(edge, ask.aspectRatio);
 }
 
+/** A reply with an image that is much smaller than ordered. */
+export interface SmallWorth {
+  /** Of the images and words, in micro-USD. */
+  readonly worth: MicroUsd;
+  /** Pixels of an image that was ordered, and of the smallest one that came. */
+  readonly ordered: number;
+  readonly smallest: number;
+}
+
 /**
- * The worth of a reply, in micro-USD, if one of its images is much smaller than ordered; else null. A small image is
- * worth the price of the offer's lowest tier that it fits into, and of an even smaller one its pixels' part. `words`:
- * the tokens of words that are charged beside the images.
+ * The worth of a reply if one of its images is much smaller than ordered; else null. A small image is worth the price
+ * of the offer's lowest tier that it fits into, and of an even smaller one its pixels' part. `words`: the tokens of
+ * words that are charged beside the images.
  */
-export function worthOf(ask: ImageAsk, offer: Offer, images: readonly Size[], words: bigint): MicroUsd | null {
+export function worthOf(ask: ImageAsk, offer: Offer, images: readonly Size[], words: bigint): SmallWorth | null {
   const ordered = orderedSize(ask, offer);
   const isSmall = (image: Size) => ordered !== null && pixelsOf(image) < pixelsOf(ordered) * SMALL;
   if (ordered === null || !images.some(isSmall)) return null;
@@ -83,7 +92,11 @@ export function worthOf(ask: ImageAsk, offer: Offer, images: readonly Size[], wo
     isSmall(one) ? rateOfSmall(ask, offer, one, { pixels: pixelsOf(ordered), full }) : full,
   );
   const all = rates.reduce((sum, rate) => sum + rate, input * BigInt(ask.edit?.charged ?? 0) + prompt * words);
-  return cost({ image: all }, { image: 1n });
+  return {
+    worth: cost({ image: all }, { image: 1n }),
+    ordered: pixelsOf(ordered),
+    smallest: Math.min(...images.map(pixelsOf)),
+  };
 }
 
 function rateOfSmall(

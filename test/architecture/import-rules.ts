@@ -29,6 +29,7 @@ const PROTOCOL = [
   'catalog',
   'payments',
   'call',
+  'call/flags',
   'json-rpc',
   'bridge',
   'auth',
@@ -165,7 +166,10 @@ export const MODULES: Readonly<Record<string, Module>> = {
     packages: ['fastify', 'oidc-provider'],
   },
   files: { modules: ['errors', 'store', 'wire', 'http', 'call', 'network'], packages: ['aws4fetch'] },
-  tasks: { modules: ['errors', 'store', 'billing', 'config', 'accounts', 'catalog', 'call', 'network'], packages: [] },
+  tasks: {
+    modules: ['errors', 'store', 'billing', 'config', 'accounts', 'catalog', 'call', 'call/flags', 'network'],
+    packages: [],
+  },
   webhooks: {
     modules: [
       'security',
@@ -236,6 +240,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'http',
       'catalog',
       'call',
+      'call/flags',
       'auth',
       'network',
       'tasks',
@@ -262,6 +267,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'payments',
       'payments/on-chains',
       'call',
+      'call/flags',
       'auth',
       'auth/keys',
       'network',
