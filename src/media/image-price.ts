@@ -1,5 +1,5 @@
 import { cost, type MicroUsd, type Price } from '#billing/amounts';
-import { imageVariant } from '#config';
+import { imageKindName, imageVariant } from '#config';
 import type { Offer } from '#catalog';
 import { edgeOfTier, type ImageAsk, sizeIn, tierOfSize } from './request/image-ask.ts';
 import { unprocessable } from './media-error.ts';
@@ -39,9 +39,20 @@ export function imagePrice(ask: ImageAsk, offer: Offer): Price {
 /** The same, also for a quality that the offer does not sell. */
 export function priceAsListed(ask: ImageAsk, offer: Offer): Price {
   const { variants, price } = offer;
-  const kind = { edit: ask.edit !== null, tier: tierAt(ask, offer), quality: ask.quality };
-  const name = imageVariant(variants, kind);
+  const name = imageVariant(variants, kindAt(ask, offer));
   return name === undefined ? price : variants[name]!;
+}
+
+const kindAt = (ask: ImageAsk, offer: Offer) => ({
+  edit: ask.edit !== null,
+  tier: tierAt(ask, offer),
+  quality: ask.quality,
+});
+
+/** The name of what is ordered, such as `edit/1K/high`; undefined for an image without edit and tier. */
+export function orderedVariant(ask: ImageAsk, offer: Offer): string | undefined {
+  const kind = kindAt(ask, offer);
+  return imageKindName(kind.tier === null ? { ...kind, quality: null } : kind) || undefined;
 }
 
 interface Size {

@@ -324,7 +324,7 @@ export class Attempts<R> {
   }
 
   #endFrame(end: ReplyEnd<R | null>, at: number): EndFrame<R> {
-    const { offer, price: requestedPrice, serviceTiers } = this.#candidate;
+    const { offer, price: requestedPrice, serviceTiers, variant } = this.#candidate;
     const { usage, outcome, estimated, finishReason, costMax = null, flags, cut, result, details, serviceTier } = end;
     const price = settledPrice(requestedPrice, serviceTiers, serviceTier, usage);
     const detail = {
@@ -355,7 +355,7 @@ export class Attempts<R> {
       costMax,
       estimated,
       cut,
-      detail: flags.length === 0 ? detail : { ...detail, ...nameFlags(flags) },
+      detail: flags.length === 0 && variant === undefined ? detail : { ...detail, ...nameFlags(flags), variant },
       result,
     };
   }

@@ -114,6 +114,8 @@ export interface Candidate {
   readonly estimate: MicroUsd;
   /** The offer's prices by service tier. `price` is that of the tier that the call asks for. Absent for one price. */
   readonly serviceTiers?: ServiceTiers | undefined;
+  /** See CallRequest.variant. */
+  readonly variant?: string | undefined;
   /** The call goes out with the consumer's own key at the provider, which charges the consumer; absent for others. */
   readonly ownKey?: { readonly endpoint: DirectEndpoint; readonly feeBps: number };
 }
@@ -149,6 +151,11 @@ export interface CallRequest<R = unknown, D extends ReplyPiece = ReplyPiece> {
    * `price`, or the offer's own price if that throws.
    */
   readonly priceBefore?: (offer: Offer) => Price;
+  /**
+   * The variant of its result that the request gets at an offer, such as `1K/high`; undefined for none in particular.
+   * It is kept in the record, for the cost of the operator. Default: none.
+   */
+  readonly variant?: (offer: Offer) => string | undefined;
   /**
    * The members of the request that determine its cost at `offer`. A call can use a quote that was given for the same
    * members. Absent: a quote states the most that a call may cost.

@@ -107,13 +107,13 @@ export function createTaskEnd({ database, settlePendingCall, nameOf, sink, read,
       outcome === 'free'
         ? new Map<string, UsedByCall>()
         : usageOfCalls(calls, observation, work, outcome === 'complete' ? UNREPORTED : UNSEEN_USAGE);
-    const { error = null } = observation;
-    return { outcome, reason: state, used, error };
+    const { error = null, variant = null } = observation;
+    return { outcome, reason: state, used, error, variant };
   };
 
   const settleCall = async (task: TaskRow, call: CallRow, ending: TaskEnding): Promise<Settlement> => {
     const { callId, price, most = null } = call;
-    const { outcome, reason, error } = ending;
+    const { outcome, reason, error, variant } = ending;
     const { usage, ...flags } = ending.used.get(callId) ?? NOTHING_USED;
     const providerName = nameOf(task);
     const durationMs = Math.max(0, task.endedAt! - call.createdAt);
@@ -131,6 +131,7 @@ export function createTaskEnd({ database, settlePendingCall, nameOf, sink, read,
         finishReason: reason,
         ...flags,
         durationMs,
+        ...(variant === null ? {} : { variant }),
         ...(error === null ? {} : { error, errorCode: 'call_ended' }),
       },
     });
@@ -260,9 +261,9 @@ const GAVE_UP = 'gave_up';
 
 /** Each message of a task that gave output is paid as one call. Other usage is not known. */
 function givenUp({ output }: TaskRow, calls: readonly TaskCall[]): TaskEnding {
-  if (!output) return { outcome: 'free', reason: GAVE_UP, used: new Map(), error: null };
+  if (!output) return { outcome: 'free', reason: GAVE_UP, used: new Map(), error: null, variant: null };
   const used = new Map(calls.map(({ callId }) => [callId, ONE_CALL]));
-  return { outcome: 'cut', reason: GAVE_UP, used, error: null };
+  return { outcome: 'cut', reason: GAVE_UP, used, error: null, variant: null };
 }
 
 function usageOfCalls(
@@ -294,6 +295,8 @@ interface TaskEnding {
   /** By call id. */
   readonly used: ReadonlyMap<string, UsedByCall>;
   readonly error: string | null;
+  /** See Observation. */
+  readonly variant: string | null;
 }
 
 /** The usage of a call, with the flags of its report. */
@@ -303,14 +306,14 @@ interface UsedByCall extends NamedFlags {
 
 type Units = readonly (readonly [meter: string, units: string])[];
 
-function endingToText({ outcome, reason, used, error }: TaskEnding): string {
+function endingToText({ outcome, reason, used, error, variant }: TaskEnding): string {
   const calls = [...used].map(([id, { usage, flags, claims }]) => [
     id,
     usage && Object.entries(usage).map(([meter, units]) => [meter, String(units)]),
     ...(flags.length > 0 ? [flags] : []),
     ...(claims === undefined ? [] : [claims]),
   ]);
-  return JSON.stringify({ outcome, reason, usage: calls, ...(error === null ? {} : { error }) });
+  return JSON.stringify({ outcome, reason, usage: calls, error: error ?? undefined, variant: variant ?? undefined });
 }
 
 function endingFromText(text: string): TaskEnding {
@@ -319,15 +322,17 @@ function endingFromText(text: string): TaskEnding {
     reason,
     usage,
     error = null,
+    variant = null,
   } = JSON.parse(text) as {
     readonly outcome: TaskEnding['outcome'];
     readonly reason: string;
     readonly usage: readonly (readonly [string, Units | null, NamedFlags['flags']?, NamedFlags['claims']?])[];
     readonly error?: string;
+    readonly variant?: string;
   };
   const used = usage.map(([id, units, flags = [], claims]) => {
     const counted = units && Object.fromEntries(units.map(([meter, count]) => [meter, BigInt(count)]));
     return [id, { usage: counted, flags, ...(claims === undefined ? {} : { claims }) }] as const;
   });
-  return { outcome, reason, used: new Map(used), error };
+  return { outcome, reason, used: new Map(used), error, variant };
 }

@@ -91,6 +91,8 @@ export interface Observation {
    */
   readonly usageOf?: (call: TaskCall, first: boolean, work: MeasuredWork) => ReportedUsage;
   readonly snapshot?: string | null;
+  /** Of the result, for the records of its calls; see CallRequest.variant. Only at the end. Default: none. */
+  readonly variant?: string;
   /** The operator ended it: what the records of its calls say. Absent for every other end. */
   readonly error?: string;
 }

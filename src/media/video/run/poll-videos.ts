@@ -12,6 +12,7 @@ import {
   type VideoNotes,
   type VideoResult,
 } from '../video-task.ts';
+import { videoVariant } from '../video-price.ts';
 import { pollJob, type SeenJob, seenJob } from '../openai-videos.ts';
 import { askProvider, askForJson } from './ask-provider.ts';
 import { FILE_TOO_LARGE, type FetchVideos } from './fetch-video.ts';
@@ -206,6 +207,7 @@ async function end(
   return {
     ...(files.length === 0 ? ONLY_UNKEPT : { state: 'completed', end: 'complete' }),
     snapshot,
+    variant: videoVariant(notes),
     usageOf: () => ({
       usage: { second: BigInt(seconds), call: BigInt(files.length + unkept) },
       flags: flagBeyond(NO_FLAGS, 'second', notes.seconds * billed.length, inFiles),
