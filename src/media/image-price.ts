@@ -1,5 +1,5 @@
 import { cost, type MicroUsd, type Price } from '#billing/amounts';
-import { imageVariant } from '#config';
+import { imageKindName, imageVariant } from '#config';
 import type { Offer } from '#catalog';
 import { edgeOfTier, type ImageAsk, sizeIn, tierOfSize } from './request/image-ask.ts';
 import { unprocessable } from './media-error.ts';
@@ -39,9 +39,20 @@ export function imagePrice(ask: ImageAsk, offer: Offer): Price {
 /** The same, also for a quality that the offer does not sell. */
 export function priceAsListed(ask: ImageAsk, offer: Offer): Price {
   const { variants, price } = offer;
-  const kind = { edit: ask.edit !== null, tier: tierAt(ask, offer), quality: ask.quality };
-  const name = imageVariant(variants, kind);
+  const name = imageVariant(variants, kindAt(ask, offer));
   return name === undefined ? price : variants[name]!;
+}
+
+const kindAt = (ask: ImageAsk, offer: Offer) => ({
+  edit: ask.edit !== null,
+  tier: tierAt(ask, offer),
+  quality: ask.quality,
+});
+
+/** The name of what is ordered, such as `edit/1K/high`; undefined for an image without edit and tier. */
+export function orderedVariant(ask: ImageAsk, offer: Offer): string | undefined {
+  const kind = kindAt(ask, offer);
+  return imageKindName(kind.tier === null ? { ...kind, quality: null } : kind) || undefined;
 }
 
 interface Size {
@@ -69,12 +80,21 @@ function orderedSize(ask: ImageAsk, offer: Offer): Size | null {
   return edge === null ? null : sizeIn(edge, ask.aspectRatio);
 }
 
+/** A reply with an image that is much smaller than ordered. */
+export interface SmallWorth {
+  /** Of the images and words, in micro-USD. */
+  readonly worth: MicroUsd;
+  /** Pixels of an image that was ordered, and of the smallest one that came. */
+  readonly ordered: number;
+  readonly smallest: number;
+}
+
 /**
- * The worth of a reply, in micro-USD, if one of its images is much smaller than ordered; else null. A small image is
- * worth the price of the offer's lowest tier that it fits into, and of an even smaller one its pixels' part. `words`:
- * the tokens of words that are charged beside the images.
+ * The worth of a reply if one of its images is much smaller than ordered; else null. A small image is worth the price
+ * of the offer's lowest tier that it fits into, and of an even smaller one its pixels' part. `words`: the tokens of
+ * words that are charged beside the images.
  */
-export function worthOf(ask: ImageAsk, offer: Offer, images: readonly Size[], words: bigint): MicroUsd | null {
+export function worthOf(ask: ImageAsk, offer: Offer, images: readonly Size[], words: bigint): SmallWorth | null {
   const ordered = orderedSize(ask, offer);
   const isSmall = (image: Size) => ordered !== null && pixelsOf(image) < pixelsOf(ordered) * SMALL;
   if (ordered === null || !images.some(isSmall)) return null;
@@ -83,7 +103,11 @@ export function worthOf(ask: ImageAsk, offer: Offer, images: readonly Size[], wo
     isSmall(one) ? rateOfSmall(ask, offer, one, { pixels: pixelsOf(ordered), full }) : full,
   );
   const all = rates.reduce((sum, rate) => sum + rate, input * BigInt(ask.edit?.charged ?? 0) + prompt * words);
-  return cost({ image: all }, { image: 1n });
+  return {
+    worth: cost({ image: all }, { image: 1n }),
+    ordered: pixelsOf(ordered),
+    smallest: Math.min(...images.map(pixelsOf)),
+  };
 }
 
 function rateOfSmall(

@@ -37,7 +37,7 @@ import {
   inputSource,
 } from './request/input-images.ts';
 import { IMAGE_INPUTS, type ReadBody, readForm, readJsonBody } from './request/read-body.ts';
-import { imagePrice, priceAsListed, pricedQualities, tierAt, worthOf } from './image-price.ts';
+import { imagePrice, orderedVariant, priceAsListed, pricedQualities, tierAt, worthOf } from './image-price.ts';
 import { unprocessable } from './media-error.ts';
 import { type ImagesResult, imagesUsed, createImageReader, type ImageReaderContext } from './reply/image-reader.ts';
 import { wireOf } from './image-wires.ts';
@@ -192,6 +192,7 @@ export function imageToCall<R, D extends ReplyPiece>(
       return price;
     },
     priceBefore: (offer) => priceAsListed(ask, offer),
+    variant: (offer) => orderedVariant(ask, offer),
     priced: (offer) => ({
       n: ask.n,
       images: ask.edit?.charged ?? null,

@@ -3,10 +3,7 @@ import { moduleOf } from './floors.ts';
 import { lineOf, mask, type Finding, type SourceFile } from './source.ts';
 
 interface Module {
-  /**
-   * Other modules it may import, by their public API only: `billing/amounts` for `#billing/amounts`, `billing` for that
-   * and `#billing`.
-   */
+  /** Modules it may import, by public API: `billing/amounts` for `#billing/amounts`, `billing` also for `#billing`. */
   readonly modules: readonly string[];
   /** npm packages it may import; `@scope/*` stands for all of a scope. */
   readonly packages: readonly string[];
@@ -14,6 +11,7 @@ interface Module {
   readonly starts?: readonly string[];
 }
 
+const CALL = ['call', 'call/flags'];
 /** What the protocols share. Of money they see amounts, never the ledger; of the database nothing. */
 const PROTOCOL = [
   'errors',
@@ -28,7 +26,7 @@ const PROTOCOL = [
   'http/error-schemas',
   'catalog',
   'payments',
-  'call',
+  ...CALL,
   'json-rpc',
   'bridge',
   'auth',
@@ -165,7 +163,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
     packages: ['fastify', 'oidc-provider'],
   },
   files: { modules: ['errors', 'store', 'wire', 'http', 'call', 'network'], packages: ['aws4fetch'] },
-  tasks: { modules: ['errors', 'store', 'billing', 'config', 'accounts', 'catalog', 'call', 'network'], packages: [] },
+  tasks: { modules: ['errors', 'store', 'billing', 'config', 'accounts', 'catalog', ...CALL, 'network'], packages: [] },
   webhooks: {
     modules: [
       'security',
@@ -235,7 +233,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'accounts',
       'http',
       'catalog',
-      'call',
+      ...CALL,
       'auth',
       'network',
       'tasks',
@@ -261,7 +259,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'catalog',
       'payments',
       'payments/on-chains',
-      'call',
+      ...CALL,
       'auth',
       'auth/keys',
       'network',

@@ -107,9 +107,18 @@ afterEach(async () => {
   expect(await world.spine.faults()).toEqual([]);
 });
 
+interface Claim {
+  readonly meter: 'prompt' | 'completion' | 'second';
+  readonly claimed: number;
+  readonly most: number;
+}
+
 interface Charged {
   readonly cost: bigint;
   readonly flags: readonly string[];
+  readonly claims: readonly Claim[];
+  /** The line of the log that tells the operator of the flag. */
+  readonly line: { readonly usage: Readonly<Record<string, number>> } | undefined;
   readonly text: string;
 }
 
@@ -123,8 +132,11 @@ async function charged(work: () => Promise<string>): Promise<Charged> {
   const { data } = (await (await spine.get('/generations?limit=1')).json()) as {
     readonly data: readonly [{ readonly id: string }];
   };
-  const { flags = [] } = (await spine.generation(data[0].id)) as { readonly flags?: readonly string[] };
-  return { cost: before - (await spine.balance()).available, flags, text };
+  const [{ id }] = data;
+  const { flags, claims } = (await spine.generation(id)) as Pick<Charged, 'flags' | 'claims'>;
+  const lines = spine.logs.map((logged) => JSON.parse(logged) as { readonly msg: string; generation_id: string });
+  const line = lines.find(({ msg, generation_id: of }) => msg === 'provider flagged' && of === id) as Charged['line'];
+  return { cost: before - (await spine.balance()).available, flags, claims, line, text };
 }
 
 async function post(path: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<string> {
@@ -181,16 +193,29 @@ const ENDPOINTS: readonly (readonly [name: string, ask: (name: string, usage: un
   ],
 ];
 
+/** The record and the log have each claim of GREEDY. `billed`: which of its numbers is charged. */
+function expectNumbers({ flags, claims, line }: Charged, billed: 'claimed' | 'most'): void {
+  expect(line).toMatchObject({ flags, claims, alert: true });
+  expect(Object.fromEntries(claims.map(({ meter, claimed }) => [meter, claimed]))).toEqual(GREEDY);
+  for (const claim of claims) {
+    expect(claim.most).toBeLessThan(claim.claimed);
+    expect(line!.usage[claim.meter]).toBe(claim[billed]);
+  }
+}
+
 describe.each(ENDPOINTS)('%s', (_name, ask) => {
   test('a provider that dialled in is flagged, and paid what the work can have come to', async () => {
-    const { cost, flags } = await charged(() => ask('far', GREEDY));
-    expect(flags).toEqual(['usage_implausible']);
-    expect(cost).toBeGreaterThan(0n);
-    expect(cost).toBeLessThan(SHORT_CALL_MAX);
+    const far = await charged(() => ask('far', GREEDY));
+    expect(far.flags).toEqual(['usage_implausible']);
+    expect(far.cost).toBeGreaterThan(0n);
+    expect(far.cost).toBeLessThan(SHORT_CALL_MAX);
+    expectNumbers(far, 'most');
   });
 
   test("the operator's own is flagged, and paid what it claims", async () => {
-    expect(await charged(() => ask('own', GREEDY))).toMatchObject({ cost: CLAIMED, flags: ['usage_implausible'] });
+    const own = await charged(() => ask('own', GREEDY));
+    expect(own).toMatchObject({ cost: CLAIMED, flags: ['usage_implausible'] });
+    expectNumbers(own, 'claimed');
   });
 
   test('a claim that the work explains is charged as it is', async () => {
@@ -215,10 +240,13 @@ describe('a task of a tool', () => {
     });
 
   test('is held against what was seen of it', async () => {
-    const { cost, flags } = await toTheEnd('far', GREEDY);
-    expect(flags).toEqual(['usage_implausible']);
-    expect(cost).toBeLessThan(SHORT_CALL_MAX);
-    expect(await toTheEnd('own', GREEDY)).toMatchObject({ cost: CLAIMED, flags: ['usage_implausible'] });
+    const far = await toTheEnd('far', GREEDY);
+    expect(far.flags).toEqual(['usage_implausible']);
+    expect(far.cost).toBeLessThan(SHORT_CALL_MAX);
+    expectNumbers(far, 'most');
+    const own = await toTheEnd('own', GREEDY);
+    expect(own).toMatchObject({ cost: CLAIMED, flags: ['usage_implausible'] });
+    expectNumbers(own, 'claimed');
   });
 
   test('may claim all the time from its call to its end', async () => {
@@ -250,13 +278,14 @@ describe('a task of an agent', () => {
   const ends = (id: string, state: string, more: object) => void tasks.set(id, taskResult(id, state, more).task);
 
   test('is held against what was seen of it', async () => {
-    const { cost, flags } = await charged(async () => {
+    const told = await charged(async () => {
       const id = await begin();
       ends(id, 'COMPLETED', { ...usageOf(GREEDY), artifacts });
       return asked('GetTask', id);
     });
-    expect(flags).toEqual(['usage_implausible']);
-    expect(cost).toBeLessThan(5_000n * 2n + SHORT_CALL_MAX);
+    expect(told.flags).toEqual(['usage_implausible']);
+    expect(told.cost).toBeLessThan(5_000n * 2n + SHORT_CALL_MAX);
+    expectNumbers(told, 'most');
   });
 
   test('may claim all the time from its message to its end', async () => {

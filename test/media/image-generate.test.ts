@@ -309,7 +309,10 @@ describe('what the provider answers', () => {
     provider.answer(answerWith({ b64_json: b64 }, { b64_json: b64 }));
     const { id, images, usage } = await painted(ask());
     expect([images.length, usage.cost]).toEqual([1, 0.04]);
-    expect((await spine.generation(id)).flags).toEqual(['usage_implausible']);
+    expect(await spine.generation(id)).toMatchObject({
+      flags: ['usage_implausible'],
+      claims: [{ meter: 'image', claimed: 2, most: 1 }],
+    });
   });
 
   test('an item that is no image is left out', async () => {

@@ -41,22 +41,23 @@ async function charged(path: string, body: object) {
   const answer = await spine.post(path, { model: 'test/paint', prompt: 'A tollgate', ...body });
   await answer.arrayBuffer();
   const id = answer.headers.get('x-generation-id');
-  return {
-    status: answer.status,
-    cost: Number(before.available - (await spine.balance()).available),
-    flags: id === null ? null : (await spine.generation(id)).flags,
-  };
+  const { flags, claims } = id === null ? { flags: null, claims: null } : await spine.generation(id);
+  const cost = Number(before.available - (await spine.balance()).available);
+  return { status: answer.status, cost, flags, claims };
 }
 
-const SMALL = ['usage_implausible'];
+const FLAGGED = ['usage_implausible'];
+/** The claim of which `usage_implausible` tells: pixels that were ordered and that came. */
+const small = (claimed: number, most: number) => [{ meter: 'pixel', claimed, most }];
+const K = 1_024 ** 2;
 
 test.each([
   ['4K of half the pixels', { resolution: '4K' }, [[3840, 2160]], 500_000, []],
-  ['2K for 4K', { resolution: '4K' }, [[2048, 2048]], 100_000, SMALL],
-  ['a size of its own, near 2K, for 4K', { resolution: '4K' }, [[1920, 1920]], 100_000, SMALL],
-  ['1K for 4K', { resolution: '4K' }, [[1024, 1024]], 40_000, SMALL],
-  ['one pixel for 4K', { resolution: '4K' }, [[1, 1]], 1, SMALL],
-  ['a quarter for 1K', { resolution: '1K' }, [[512, 512]], 10_000, SMALL],
+  ['2K for 4K', { resolution: '4K' }, [[2048, 2048]], 100_000, small(16 * K, 4 * K)],
+  ['a size of its own, near 2K, for 4K', { resolution: '4K' }, [[1920, 1920]], 100_000, small(16 * K, 1_920 ** 2)],
+  ['1K for 4K', { resolution: '4K' }, [[1024, 1024]], 40_000, small(16 * K, K)],
+  ['one pixel for 4K', { resolution: '4K' }, [[1, 1]], 1, small(16 * K, 1)],
+  ['a quarter for 1K', { resolution: '1K' }, [[512, 512]], 10_000, small(K, K / 4)],
   [
     'one of two',
     { resolution: '4K', n: 2 },
@@ -65,26 +66,33 @@ test.each([
       [1024, 1024],
     ],
     540_000,
-    SMALL,
+    small(16 * K, K),
   ],
   ['another shape of the size', { size: '1024x1024' }, [[832, 1216]], 40_000, []],
-  ['a quarter of the size, without tiers', { model: 'test/plain', size: '1024x1024' }, [[512, 512]], 10_000, SMALL],
+  [
+    'a quarter of the size, without tiers',
+    { model: 'test/plain', size: '1024x1024' },
+    [[512, 512]],
+    10_000,
+    small(K, K / 4),
+  ],
   ['any size where none was ordered', { model: 'test/plain' }, [[1, 1]], 40_000, []],
-])('%s', async (_what, body, sizes, cost, flags) => {
+])('%s', async (_what, body, sizes, cost, claims) => {
   provider.answer(answerWith(...sizes.map(([width, height]) => painted(width!, height!))));
-  expect(await charged('/image/generate', body)).toEqual({ status: 200, cost, flags });
+  const flags = claims.length === 0 ? [] : FLAGGED;
+  expect(await charged('/image/generate', body)).toEqual({ status: 200, cost, flags, claims });
 });
 
 test('at every door', async () => {
   provider.answer(answerWith(painted(1024, 1024)));
-  const least = { status: 200, cost: 40_000, flags: SMALL };
+  const least = { status: 200, cost: 40_000, flags: FLAGGED, claims: small(16 * K, K) };
   const size = '4096x4096';
   expect(await charged('/images/generations', { size })).toEqual(least);
   expect(await charged('/image/generate', { size, output_type: 'file' })).toEqual(least);
   const images = [{ b64: png(64, 64).toString('base64') }];
   expect(await charged('/image/edit', { images, resolution: '4K' })).toEqual(least);
   // An edit is as large as its input if nothing else is ordered.
-  expect(await charged('/image/edit', { images })).toMatchObject({ cost: 40_000, flags: [] });
+  expect(await charged('/image/edit', { images })).toMatchObject({ cost: 40_000, claims: [] });
   const chat = { model: 'image/test/paint', messages: [{ role: 'user', content: 'A tollgate' }] };
   provider.answer(answerWith(painted(1, 1)));
   expect(await charged('/chat/completions', chat)).toMatchObject({ status: 200, cost: 1 });
@@ -138,5 +146,9 @@ test('an image that is cut off is a fault of the provider, and is not charged', 
   provider.answer(answerWith(encoded(png(64, 64).subarray(0, 60))));
   expect(await charged('/image/generate', {})).toMatchObject({ status: 500, cost: 0 });
   provider.answer(answerWith(encoded(png(64, 64).subarray(0, 60)), painted(1024, 1024)));
-  expect(await charged('/image/generate', { n: 2 })).toEqual({ status: 200, cost: 40_000, flags: ['malformed_reply'] });
+  expect(await charged('/image/generate', { n: 2 })).toMatchObject({
+    status: 200,
+    cost: 40_000,
+    flags: ['malformed_reply'],
+  });
 });

@@ -50,10 +50,14 @@ describe('a claim of usage', () => {
     expect(read({ ...USAGE, total_tokens: null }).flags).toEqual([]);
   });
 
-  it.each([18, 16, '17'])('whose total is %s instead of 17 is billed by its parts, and flagged', (total) => {
+  it.each([
+    [18, { claimed: 18, most: 17 }],
+    [16, { claimed: 16, least: 17 }],
+    ['17', { claimed: null, least: 17 }],
+  ])('whose total is %s instead of 17 is billed by its parts, and flagged', (total, claim) => {
     expect(read({ ...USAGE, total_tokens: total })).toEqual({
       usage: { prompt: 12n, completion: 5n },
-      flags: ['usage_implausible'],
+      flags: [{ claims: [{ meter: 'total', ...claim }] }],
       shownUsage: USAGE,
       details: NO_DETAILS,
     });
@@ -79,7 +83,7 @@ describe('a claim of usage', () => {
     const dialled = { ...CONTEXT, unseen: { max: 0, usual: 0 } };
     expect(readUsage(claim(987, 1_000), dialled, of(5))).toMatchObject({
       usage: { completion: 5n + 32n },
-      flags: ['usage_implausible'],
+      flags: [{ claims: [{ meter: 'completion', claimed: 990, most: 37 }] }],
       shownUsage: { completion_tokens: 37, total_tokens: 47 },
     });
     expect(readUsage(claim(987, 1_000), dialled, of(958))).toMatchObject({ usage: { completion: 990n }, flags: [] });
@@ -88,13 +92,13 @@ describe('a claim of usage', () => {
     // Beyond the cap.
     expect(readUsage(claim(9_987, 10_000), CONTEXT, of(5))).toMatchObject({
       usage: { completion: 1_000n },
-      flags: ['usage_implausible'],
+      flags: [{ claims: [{ meter: 'completion', claimed: 9_990, most: 1_000 }] }],
     });
     // A total that is neither of the two sums.
     for (const total of [999, 1_001, 12])
       expect(readUsage(claim(987, total), CONTEXT, of(5))).toMatchObject({
         usage: { completion: 3n },
-        flags: ['usage_implausible'],
+        flags: [{ claims: [{ meter: 'total', claimed: total, ...(total > 13 ? { most: 13 } : { least: 13 }) }] }],
         shownUsage: { completion_tokens: 3, total_tokens: 13 },
       });
     const most = Number.MAX_SAFE_INTEGER;
@@ -135,13 +139,24 @@ describe('a claim of usage', () => {
   it('is cut to the budget when it is beyond it, and flagged', () => {
     expect(read({ prompt_tokens: 501, completion_tokens: 5 })).toMatchObject({
       usage: { prompt: 500n, completion: 5n },
-      flags: ['usage_implausible'],
+      flags: [{ claims: [{ meter: 'prompt', claimed: 501, most: 500 }] }],
     });
     expect(read({ prompt_tokens: 12, completion_tokens: 5_000_000 })).toMatchObject({
       usage: { prompt: 12n, completion: 1000n },
-      flags: ['usage_implausible'],
+      // 40 bytes, and 32 tokens that no reply shows.
+      flags: [{ claims: [{ meter: 'completion', claimed: 5_000_000, most: 72 }] }],
       shownUsage: { completion_tokens: 1000, total_tokens: 1012 },
     });
+    // All claims are one flag.
+    expect(read({ prompt_tokens: 501, completion_tokens: 73, total_tokens: 1 }).flags).toEqual([
+      {
+        claims: [
+          { meter: 'prompt', claimed: 501, most: 500 },
+          { meter: 'completion', claimed: 73, most: 72 },
+          { meter: 'total', claimed: 1, least: 574 },
+        ],
+      },
+    ]);
   });
 
   it('is flagged where what was delivered cannot explain it, and cut where the model is bound by what it declares', () => {
@@ -150,17 +165,17 @@ describe('a claim of usage', () => {
     const reasoned = { ...claim, completion_tokens_details: { reasoning_tokens: 880 } };
     const at = (unseen: UnseenTokens | null, given: object = claim, outputBytes = 40) =>
       readUsage(given, unseen === null ? CONTEXT : { ...CONTEXT, unseen }, of(outputBytes));
-    const flagged = { flags: ['usage_implausible'] };
-    expect(at(null)).toMatchObject({ usage: { completion: 900n }, ...flagged });
+    const flagged = (most: number) => ({ flags: [{ claims: [{ meter: 'completion', claimed: 900, most }] }] });
+    expect(at(null)).toMatchObject({ usage: { completion: 900n }, ...flagged(72) });
     expect(at(null, reasoned)).toMatchObject({ usage: { completion: 900n }, flags: [] });
     expect(at(null, claim, 868)).toMatchObject({ usage: { completion: 900n }, flags: [] });
     expect(at({ max: 0, usual: 0 })).toMatchObject({
       usage: { completion: 72n },
       shownUsage: { completion_tokens: 72, total_tokens: 84 },
-      ...flagged,
+      ...flagged(72),
     });
-    expect(at({ max: 0, usual: 0 }, reasoned)).toMatchObject({ usage: { completion: 72n }, ...flagged });
-    expect(at({ max: 800, usual: 0 })).toMatchObject({ usage: { completion: 872n }, ...flagged });
+    expect(at({ max: 0, usual: 0 }, reasoned)).toMatchObject({ usage: { completion: 72n }, ...flagged(72) });
+    expect(at({ max: 800, usual: 0 })).toMatchObject({ usage: { completion: 872n }, ...flagged(872) });
     expect(at({ max: 828, usual: 0 })).toMatchObject({ usage: { completion: 900n }, flags: [] });
     expect(
       readUsage(claim, { ...CONTEXT, unseen: { max: 0, usual: 0 } }, { outputBytes: 0, otherBytes: 868 }).flags,

@@ -36,7 +36,11 @@ test.each([false, true])(
   async (stream) => {
     const { world, proxy, call } = await worldOf(hi(usage(4_000)));
     const { text, generation } = await call('tunnel/model', stream);
-    expect(generation).toMatchObject({ cost_micro_usdc: 5 + 2 * PLAUSIBLE, flags: ['usage_implausible'] });
+    expect(generation).toMatchObject({
+      cost_micro_usdc: 5 + 2 * PLAUSIBLE,
+      flags: ['usage_implausible'],
+      claims: [{ meter: 'completion', claimed: 4_000, most: PLAUSIBLE }],
+    });
     expect(text).toContain(`"completion_tokens":${PLAUSIBLE}`);
     expect((await world.spine.app.ledger.balance(earningsOf(proxy.id)))?.available).toBe(BigInt(5 + 2 * PLAUSIBLE));
   },
@@ -111,6 +115,7 @@ test('an image has at most the tokens that its model declares', async () => {
   expect(await charged('tunnel/usual')).toMatchObject({
     tokens_prompt: 4 + 16 + 64 + 2 * 2_048,
     flags: ['usage_implausible'],
+    claims: [{ meter: 'prompt', claimed: 50_000, most: 4 + 16 + 64 + 2 * 2_048 }],
   });
   expect(await world.endpoints('tunnel/tiles')).toMatchObject([{ image_tokens_max: 26_000 }]);
   expect((await world.endpoints('tunnel/usual'))?.[0]).not.toHaveProperty('image_tokens_max');

@@ -296,6 +296,7 @@ test.each([
     estimated: true,
     tokens_completion: words * 2,
     flags: prompt === null ? ['usage_implausible'] : [],
+    claims: prompt === null ? [{ meter: 'completion', claimed: 0, least: words * 2 }] : [],
   });
   if (prompt !== null) expect(generation.tokens_prompt).toBe(prompt);
   else expect(generation.tokens_prompt).toBeGreaterThan(0);

@@ -150,6 +150,7 @@ export interface Generation {
   readonly estimated: boolean;
   readonly cancelled: boolean;
   readonly flags: string[];
+  readonly claims: readonly object[];
   readonly request_id: string;
   readonly session_id: string | null;
   readonly receipt: string | null;

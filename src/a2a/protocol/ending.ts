@@ -9,6 +9,7 @@ import {
   type ReportedUsage,
   cutReply,
 } from '#call';
+import { isImplausible } from '#call/flags';
 import { isOwn, type Offer } from '#catalog';
 import { readEvent, type A2aEvent, isTerminal } from '../wire/events.ts';
 import { translateEvent } from '../wire/translate.ts';
@@ -188,7 +189,7 @@ export async function bytesBehind(
   if (offer.priceCap === null || !isTerminal(event.state)) return receivedBytes;
   const work: MeasuredWork = { elapsedMs: Number.MAX_SAFE_INTEGER, bytesIn: 0, bytesOut: receivedBytes };
   const { flags } = clampReportedUsage(readReportedUsage(event.usage), offer, work);
-  if (!flags.includes('usage_implausible')) return receivedBytes;
+  if (!isImplausible(flags)) return receivedBytes;
   const whole = await shownBytes().catch(() => 0);
   return event.kind === 'task' ? Math.max(receivedBytes, whole) : receivedBytes + whole;
 }

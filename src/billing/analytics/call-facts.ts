@@ -111,8 +111,8 @@ export function readCall(row: Row, costOf: CostFinder): CallFacts | null {
 export interface CostOfOffer {
   readonly rates: Rates;
   readonly serviceTiers: Readonly<Record<string, Rates>>;
-  /** By the names of tools, of a service of tools. */
-  readonly ofTools?: Readonly<Record<string, Rates>>;
+  /** By the names of tools, or of variants of images and videos. */
+  readonly variants?: Readonly<Record<string, Rates>>;
 }
 
 /** Finds the cost of the offer of a provider, by the provider's name. null if it is unknown. */
@@ -140,8 +140,18 @@ export function costOfCall(
   if (run['ownKey'] === true) return 0n;
   const known = costOf(textOf(run['providerName']), textOf(run['service']), textOf(call['primitive']));
   if (known === null) return null;
-  const tier = rateOf(known.serviceTiers, run['serviceTier']) ?? rateOf(known.ofTools, call['operation']);
-  return cost(tier ?? known.rates, unitsOf(usage, run));
+  const special =
+    rateOf(known.serviceTiers, run['serviceTier']) ??
+    rateOf(known.variants, call['operation']) ??
+    rateOfVariant(known.variants, run['variant']);
+  return cost(special ?? known.rates, unitsOf(usage, run));
+}
+
+/** A variant without rates of its own (`1K/high`) has those of the one above it (`1K`). */
+function rateOfVariant(rates: CostOfOffer['variants'], variant: unknown): Rates | undefined {
+  if (typeof variant !== 'string') return undefined;
+  const above = variant.lastIndexOf('/');
+  return rateOf(rates, variant) ?? (above < 0 ? undefined : rateOfVariant(rates, variant.slice(0, above)));
 }
 
 /** A provider names the tier, and a consumer the tool. */

@@ -58,14 +58,15 @@ export function createCallLog(
       // Each call has its line. Of a provider that is away, the first attempt is a warning.
       else outages.failed(`calls ${offer.id}`, line, 'attempt failed', { rest: 'info' });
     },
-    flagged(call, offer, flags) {
+    flagged(call, offer, flags, usage) {
       logger.warn(
         {
           request_id: call.requestId,
           generation_id: call.id,
           service: offer.service,
           provider: offer.provider.name,
-          flags,
+          ...flags,
+          usage: usageNumbers(usage),
           ...spanOf(call),
           alert: true,
         },
@@ -153,11 +154,19 @@ export function createTaskLog(logger: Logger): TaskSink {
       if (gaveUp) logger.warn(describeTask(task), 'task given up');
       else logger.debug(describeTask(task), 'task ended');
     },
-    concluded({ task, call, providerName, outcome, usage, settlement, flags, durationMs, lock }) {
+    concluded({ task, call, providerName, outcome, usage, settlement, flags, claims, durationMs, lock }) {
       const facts = { request_id: requestIdOf(lock.lockDetail), generation_id: call.callId };
       if (flags.length > 0)
         logger.warn(
-          { ...facts, service: task.service, provider: providerName, flags, alert: true },
+          {
+            ...facts,
+            service: task.service,
+            provider: providerName,
+            flags,
+            claims,
+            usage: usageNumbers(usage),
+            alert: true,
+          },
           'provider flagged',
         );
       if (!logger.isLevelEnabled('info')) return;

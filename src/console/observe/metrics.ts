@@ -307,7 +307,7 @@ function createCallMetrics(
       if (call.free === null) offers.attemptEnded(offer, labelOfFailure(failure), time.durationMs / 1000);
       mcp.attemptFailed(call, offer, failure, time);
     },
-    flagged: (_call, offer, flags) => offers.flagged(offer, flags),
+    flagged: (_call, offer, { flags }) => offers.flagged(offer, flags),
     finished(call, outcome) {
       const offer = outcome.offer ?? call.candidates[0]?.offer;
       if (offer) mcp.finished(call, outcome, offer);

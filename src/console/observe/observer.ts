@@ -1,8 +1,9 @@
 import type { UpstreamFailure } from '#wire';
 import type { LockResolution } from '#billing';
-import type { EndFrame } from '#billing/amounts';
+import type { EndFrame, Usage } from '#billing/amounts';
 import { answerErrorOf, OTHER_ERROR } from '#billing/call-end';
-import { type Call, type CallObserver, errorOfCut, type ProviderFlag } from '#call';
+import { type Call, type CallObserver, errorOfCut } from '#call';
+import type { NamedFlags } from '#call/flags';
 import type { Offer } from '#catalog';
 import { HTTP_ERRORS, toGatewayError } from '#http';
 import { createRunningAttempts, type RunningAttempt, type RunningAttempts } from './running-attempts.ts';
@@ -86,7 +87,7 @@ export interface CallSink {
   readonly started?: (call: Call) => void;
   readonly attemptStarted?: (call: Call, offer: Offer, beganMs: number) => void;
   readonly attemptFailed?: (call: Call, offer: Offer, failure: UpstreamFailure, time: AttemptTime) => void;
-  readonly flagged?: (call: Call, offer: Offer, flags: readonly ProviderFlag[]) => void;
+  readonly flagged?: (call: Call, offer: Offer, flags: NamedFlags, usage: Usage | null) => void;
   readonly finished?: (call: Call, outcome: CallOutcome) => void;
   /** Headers with the trace for the provider; null if the call has no trace. */
   readonly upstreamHeaders?: (call: Call) => Readonly<Record<string, string>> | null;
@@ -236,8 +237,8 @@ export function createCallObserver(
       const time = { beganMs, durationMs: now() - call.begunAt - beganMs };
       for (const sink of sinks) sink.attemptFailed?.(call, offer, failure, time);
     },
-    flagged(call, offer, flags) {
-      for (const sink of sinks) sink.flagged?.(call, offer, flags);
+    flagged(call, offer, flags, usage) {
+      for (const sink of sinks) sink.flagged?.(call, offer, flags, usage);
     },
     resolved: (call, resolution) => finish(call, resolution, resolution.error, resolution.end),
     failed: (call, error, end = null) => finish(call, null, error, end),

@@ -111,7 +111,7 @@ function traceCalls(
       });
       endAttempt(traced, time, call, status === null ? labelOfFailure(failure) : String(status), message);
     },
-    flagged(call, offer, flags) {
+    flagged(call, offer, { flags }) {
       const facts = { 'gen_ai.provider.name': offer.provider.name, flags: [...flags] };
       calls.get(call.id)?.span.addEvent('provider flagged', facts);
     },

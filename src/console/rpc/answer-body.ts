@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
 import { type JobPlace, type JsonLimits, OWN_TURN_BYTES, ownTurn, Places } from '#wire';
 import type { Pipeline, ReplyHold } from '#call';
+import { requestIdAt } from '#json-rpc';
 import type { Context, Offered } from './dispatch.ts';
 import { type BatchEntry, type Body, readBody } from './read-body.ts';
 import { CODE, toRpcFault } from './errors-rpc.ts';
@@ -44,7 +45,6 @@ interface Answering {
 /** Answers one request. `holds`: receives the ReplyHold of the reply; release it once the client has read the reply. */
 type AnswerBody = (request: FastifyRequest, gone: AbortSignal, holds: (hold: ReplyHold) => void) => Promise<RpcReply>;
 
-const REQUEST_ID_CHARS_MAX = 128;
 const SILENCE: RpcReply = { pieces: [], status: 204, headers: {} };
 const [OPEN, COMMA, CLOSE] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')];
 
@@ -80,7 +80,7 @@ export function createAnswerBody(options: RpcAnswerOptions): AnswerBody {
       gone: context.gone,
       isBilled,
       placeOf,
-      run: (message, place) => dispatch(message, { ...context, requestId: idOf(context.requestId, place) }),
+      run: (message, place) => dispatch(message, { ...context, requestId: requestIdAt(context.requestId, place) }),
     });
     if (replies.length === 0) return SILENCE;
     const pieces = [OPEN, ...replies.flatMap((reply, at) => (at === 0 ? [reply] : [COMMA, reply])), CLOSE];
@@ -130,12 +130,6 @@ const NO_CREDENTIAL = errorOf(
     ),
   ),
 );
-
-/** The request id of one entry, for the log and for its provider. */
-function idOf(requestId: string, place: number): string {
-  const suffix = `-${place}`;
-  return requestId.slice(0, REQUEST_ID_CHARS_MAX - suffix.length) + suffix;
-}
 
 const CONCURRENCY = 8;
 

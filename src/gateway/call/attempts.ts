@@ -12,6 +12,7 @@ import type { Primitive } from '#config';
 import { type Endpoint, type Offer, type Health, type PromptSums, isOwn } from '#catalog';
 import type { Call, Candidate, CallObserver, Cut, ReplyEnd, ProviderStream } from './call.ts';
 import { errorOfAttempt, UNREPEATED } from './attempt-error.ts';
+import { NO_FLAGS, nameFlags } from './flags.ts';
 import type { ClaimDensity } from './claim-density.ts';
 import type { RetryBudget } from './retry-budget.ts';
 import type { Router } from './routing/router.ts';
@@ -291,19 +292,20 @@ export class Attempts<R> {
     return (this.#attributedTo ??= createFailureAttribution(this.#options.health, this.#call));
   }
 
-  #flag(offer: Offer, { flags }: ReplyEnd): void {
+  #flag(offer: Offer, { flags, usage }: ReplyEnd): void {
     if (flags.length === 0) return;
-    for (const each of flags) this.#options.health.flagged(offer, each);
-    this.#options.observer.flagged(this.#call, offer, flags);
+    const namedFlags = nameFlags(flags);
+    for (const each of namedFlags.flags) this.#options.health.flagged(offer, each);
+    this.#options.observer.flagged(this.#call, offer, namedFlags, usage);
   }
 
   /** Flags a provider that claims far more tokens for its text than others of the service. Own ones are trusted. */
-  #compareClaim(offer: Offer, { shownClaim: claim }: ReplyEnd): void {
+  #compareClaim(offer: Offer, { shownClaim: claim, usage }: ReplyEnd): void {
     const { claims, health, observer } = this.#options;
     if (claim === undefined || offer.model?.hiddenReasoning) return;
     if (claims?.add(offer, claim) !== true || isOwn(offer)) return;
     health.flagged(offer, 'usage_unusual');
-    observer.flagged(this.#call, offer, ['usage_unusual']);
+    observer.flagged(this.#call, offer, { flags: ['usage_unusual'] }, usage);
   }
 
   #tell(failure: UpstreamFailure): void {
@@ -322,9 +324,27 @@ export class Attempts<R> {
   }
 
   #endFrame(end: ReplyEnd<R | null>, at: number): EndFrame<R> {
-    const { offer, price: requestedPrice, serviceTiers } = this.#candidate;
+    const { offer, price: requestedPrice, serviceTiers, variant } = this.#candidate;
     const { usage, outcome, estimated, finishReason, costMax = null, flags, cut, result, details, serviceTier } = end;
     const price = settledPrice(requestedPrice, serviceTiers, serviceTier, usage);
+    const detail = {
+      service: offer.service,
+      providerName: offer.provider.name,
+      outcome,
+      estimated,
+      finishReason,
+      flags: NO_FLAGS,
+      cut,
+      cached: toldOf(details?.cached),
+      cacheWritten: toldOf(details?.cacheWritten),
+      reasoning: toldOf(details?.reasoning),
+      serviceTier: serviceTier ?? undefined,
+      ownKey: this.#candidate.ownKey === undefined ? undefined : true,
+      attempts: this.#count,
+      failedAttempts: this.#call.failedAttempts,
+      firstByteMs: this.#firstByteAt === NEVER ? 0 : Math.round(this.#firstByteAt - this.#startedAt),
+      durationMs: Math.round(at - this.#begunAt),
+    };
     return {
       type: 'end',
       price: price.id,
@@ -335,24 +355,7 @@ export class Attempts<R> {
       costMax,
       estimated,
       cut,
-      detail: {
-        service: offer.service,
-        providerName: offer.provider.name,
-        outcome,
-        estimated,
-        finishReason,
-        flags,
-        cut,
-        cached: toldOf(details?.cached),
-        cacheWritten: toldOf(details?.cacheWritten),
-        reasoning: toldOf(details?.reasoning),
-        serviceTier: serviceTier ?? undefined,
-        ownKey: this.#candidate.ownKey === undefined ? undefined : true,
-        attempts: this.#count,
-        failedAttempts: this.#call.failedAttempts,
-        firstByteMs: this.#firstByteAt === NEVER ? 0 : Math.round(this.#firstByteAt - this.#startedAt),
-        durationMs: Math.round(at - this.#begunAt),
-      },
+      detail: flags.length === 0 && variant === undefined ? detail : { ...detail, ...nameFlags(flags), variant },
       result,
     };
   }

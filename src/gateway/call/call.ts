@@ -20,6 +20,7 @@ import type { DirectEndpoint, Offer } from '#catalog';
 import type { PromptPrefix, RepeatedPrompt } from './affinity.ts';
 import type { RoutePreferences } from './preferences.ts';
 import type { ShownClaim } from './claim-density.ts';
+import type { NamedFlags, RaisedFlag } from './flags.ts';
 import type { Send } from './upstream.ts';
 
 /**
@@ -113,6 +114,8 @@ export interface Candidate {
   readonly estimate: MicroUsd;
   /** The offer's prices by service tier. `price` is that of the tier that the call asks for. Absent for one price. */
   readonly serviceTiers?: ServiceTiers | undefined;
+  /** See CallRequest.variant. */
+  readonly variant?: string | undefined;
   /** The call goes out with the consumer's own key at the provider, which charges the consumer; absent for others. */
   readonly ownKey?: { readonly endpoint: DirectEndpoint; readonly feeBps: number };
 }
@@ -148,6 +151,11 @@ export interface CallRequest<R = unknown, D extends ReplyPiece = ReplyPiece> {
    * `price`, or the offer's own price if that throws.
    */
   readonly priceBefore?: (offer: Offer) => Price;
+  /**
+   * The variant of its result that the request gets at an offer, such as `1K/high`; undefined for none in particular.
+   * It is kept in the record, for the cost of the operator. Default: none.
+   */
+  readonly variant?: (offer: Offer) => string | undefined;
   /**
    * The members of the request that determine its cost at `offer`. A call can use a quote that was given for the same
    * members. Absent: a quote states the most that a call may cost.
@@ -282,7 +290,7 @@ export interface ReplyEnd<R = unknown> extends BilledEnd<R> {
   /** Why the work ended, in the provider's words; null when it did not say. */
   readonly finishReason: string | null;
   /** Faults of the reply or its usage, to be counted as flags of the provider. */
-  readonly flags: readonly ProviderFlag[];
+  readonly flags: readonly RaisedFlag[];
   /** The provider's breakdown of its tokens, for the record of the call. */
   readonly details?: Readonly<{ cached: number; cacheWritten: number; reasoning: number }>;
   /** Set if the answer is text alone, and its provider claimed its tokens. */
@@ -290,18 +298,6 @@ export interface ReplyEnd<R = unknown> extends BilledEnd<R> {
   /** The service tier in which the provider says that it served; null or absent if it does not say. */
   readonly serviceTier?: string | null;
 }
-
-/** Violations that are counted per provider. */
-export const PROVIDER_FLAGS = [
-  'usage_missing',
-  'usage_invalid',
-  'usage_implausible',
-  'over_cap',
-  'malformed_reply',
-  'usage_unusual',
-] as const;
-
-export type ProviderFlag = (typeof PROVIDER_FLAGS)[number];
 
 /** Why the gateway ends an unfinished reply that has not failed. */
 export interface Cut extends Pick<CutReply, 'message'> {
@@ -352,7 +348,8 @@ export interface CallObserver {
   workBegins(call: Call, at: number): void;
   firstByte(call: Call, at: number): void;
   attemptFailed(call: Call, offer: Offer, failure: UpstreamFailure): void;
-  flagged(call: Call, offer: Offer, flags: readonly ProviderFlag[]): void;
+  /** `usage`: what is billed. */
+  flagged(call: Call, offer: Offer, flags: NamedFlags, usage: Usage | null): void;
   resolved(call: Call, resolution: LockResolution): void;
   /**
    * There was no lock, because it was refused or because the call is free. A free call that was answered has `error`

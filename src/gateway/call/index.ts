@@ -42,14 +42,7 @@ export { answerUndelivered, cutReply, errorOfCut, undeliveredEnd } from './undel
 export type { Pipeline } from './pipeline.ts';
 export { authorise } from './prepare.ts';
 export { type ReplyReader, type RequestAdapter, endOnly, measuredUse, singleRequest } from './single-request.ts';
-export {
-  type Cut,
-  PROVIDER_FLAGS,
-  type GeneratedAdapter,
-  type ProviderAdapter,
-  type ProviderFlag,
-  type ReplyEnd,
-} from './call.ts';
+export { type Cut, type GeneratedAdapter, type ProviderAdapter, type ReplyEnd } from './call.ts';
 export { type Quotable, type QuoteView, quoteSchema } from './quote-call.ts';
 export { QUOTE_HEADER, type Quotes, requestedQuote } from './quotes.ts';
 export type { RequestedQuote } from './call.ts';

@@ -1,6 +1,6 @@
 import type { Usage } from '#billing/amounts';
 import type { Offer } from '#catalog';
-import type { ProviderFlag } from './call.ts';
+import { flagClaim, NO_FLAGS, type RaisedFlag } from './flags.ts';
 
 const METERS = [
   ['prompt', 'prompt_tokens'],
@@ -14,7 +14,7 @@ const METERS = [
  */
 export interface ReportedUsage {
   readonly usage: Usage | null;
-  readonly flags: readonly ProviderFlag[];
+  readonly flags: readonly RaisedFlag[];
 }
 
 /** The gateway's own measurement of the work that a claim is about. */
@@ -28,7 +28,7 @@ export interface MeasuredWork {
 }
 
 /** The usage of a call without reported usage: one call. */
-export const ONE_CALL: ReportedUsage = { usage: { call: 1n }, flags: [] };
+export const ONE_CALL: ReportedUsage = { usage: { call: 1n }, flags: NO_FLAGS };
 
 /**
  * Reads `tollgate/usage`: `{"prompt": 120, "completion": 30, "second": 1.5}`. The names that chat completions use are
@@ -48,7 +48,7 @@ export function readReportedUsage(claim: unknown): ReportedUsage {
     // Parts of a second or of a token are rounded up.
     usage[meter] = BigInt(Math.ceil(units));
   }
-  return { usage, flags: [] };
+  return { usage, flags: NO_FLAGS };
 }
 
 /** Allowance for prompt tokens that are not in the request: the provider's own instructions, and tool descriptions. */
@@ -90,5 +90,9 @@ export function clampReportedUsage(
   const beyond = METERS.map(([meter]) => meter).filter((meter) => (usage[meter] ?? 0n) > most[meter]);
   if (beyond.length === 0) return reported;
   const cut = endpoint.kind === 'direct' ? {} : Object.fromEntries(beyond.map((meter) => [meter, most[meter]]));
-  return { usage: { ...usage, ...cut }, flags: [...flags, 'usage_implausible'] };
+  const raised = beyond.reduce(
+    (all, meter) => flagClaim(all, { meter, claimed: Number(usage[meter]), most: Number(most[meter]) }),
+    flags,
+  );
+  return { usage: { ...usage, ...cut }, flags: raised };
 }

@@ -12,6 +12,7 @@ export {
   exactId,
   parseMessage,
   readClientMessage,
+  requestIdAt,
   resultText,
   resultTextOf,
 } from './message.ts';

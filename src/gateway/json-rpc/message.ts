@@ -264,3 +264,11 @@ function rebuilt({ text, members }: RawMessage, parts: readonly string[]): strin
   }
   return `{${written.join(',')}}`;
 }
+
+const REQUEST_ID_CHARS_MAX = 128;
+
+/** The `x-request-id` of one message of a batch, by its place, for its record and the log. */
+export function requestIdAt(requestId: string, place: number): string {
+  const suffix = `-${place}`;
+  return requestId.slice(0, REQUEST_ID_CHARS_MAX - suffix.length) + suffix;
+}

@@ -1,6 +1,7 @@
 import { loadStatements, type Value } from '#store';
-import { ONE_CALL, type MeasuredWork, type ReportedUsage, type ProviderFlag } from '#call';
-import type { Settlement } from '#billing/amounts';
+import type { MeasuredWork, ReportedUsage } from '#call';
+import { type NamedFlags, nameFlags } from '#call/flags';
+import type { Settlement, Usage } from '#billing/amounts';
 import { FIRST_POLL_MS } from './begin-task.ts';
 import {
   type CallRow,
@@ -23,7 +24,8 @@ const OWN_RUN_MS = 120_000;
 
 /** The most concurrent settlements of one task. */
 const WIDTH = 32;
-const NOTHING_USED: ReportedUsage = { usage: null, flags: [] };
+const NOTHING_USED: UsedByCall = { usage: null, flags: [] };
+const ONE_CALL: UsedByCall = { usage: { call: 1n }, flags: [] };
 const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
 
 const SQL = loadStatements(import.meta.url, './sql/tasks.sql', [
@@ -103,16 +105,16 @@ export function createTaskEnd({ database, settlePendingCall, nameOf, sink, read,
     };
     const used =
       outcome === 'free'
-        ? new Map<string, ReportedUsage>()
+        ? new Map<string, UsedByCall>()
         : usageOfCalls(calls, observation, work, outcome === 'complete' ? UNREPORTED : UNSEEN_USAGE);
-    const { error = null } = observation;
-    return { outcome, reason: state, used, error };
+    const { error = null, variant = null } = observation;
+    return { outcome, reason: state, used, error, variant };
   };
 
   const settleCall = async (task: TaskRow, call: CallRow, ending: TaskEnding): Promise<Settlement> => {
     const { callId, price, most = null } = call;
-    const { outcome, reason, error } = ending;
-    const { usage, flags } = ending.used.get(callId) ?? NOTHING_USED;
+    const { outcome, reason, error, variant } = ending;
+    const { usage, ...flags } = ending.used.get(callId) ?? NOTHING_USED;
     const providerName = nameOf(task);
     const durationMs = Math.max(0, task.endedAt! - call.createdAt);
     const settled = await settlePendingCall(callId, {
@@ -127,8 +129,9 @@ export function createTaskEnd({ database, settlePendingCall, nameOf, sink, read,
         outcome,
         estimated: false,
         finishReason: reason,
-        flags,
+        ...flags,
         durationMs,
+        ...(variant === null ? {} : { variant }),
         ...(error === null ? {} : { error, errorCode: 'call_ended' }),
       },
     });
@@ -143,7 +146,7 @@ export function createTaskEnd({ database, settlePendingCall, nameOf, sink, read,
         outcome,
         usage,
         settlement,
-        flags,
+        ...flags,
         durationMs,
         lock,
       });
@@ -258,9 +261,9 @@ const GAVE_UP = 'gave_up';
 
 /** Each message of a task that gave output is paid as one call. Other usage is not known. */
 function givenUp({ output }: TaskRow, calls: readonly TaskCall[]): TaskEnding {
-  if (!output) return { outcome: 'free', reason: GAVE_UP, used: new Map(), error: null };
+  if (!output) return { outcome: 'free', reason: GAVE_UP, used: new Map(), error: null, variant: null };
   const used = new Map(calls.map(({ callId }) => [callId, ONE_CALL]));
-  return { outcome: 'cut', reason: GAVE_UP, used, error: null };
+  return { outcome: 'cut', reason: GAVE_UP, used, error: null, variant: null };
 }
 
 function usageOfCalls(
@@ -268,9 +271,12 @@ function usageOfCalls(
   { usageOf }: Observation,
   work: MeasuredWork,
   otherwise: ReportedUsage,
-): Map<string, ReportedUsage> {
+): Map<string, UsedByCall> {
   return new Map(
-    calls.map(({ callId, price }, index) => [callId, usageOf?.({ callId, price }, index === 0, work) ?? otherwise]),
+    calls.map(({ callId, price }, index) => {
+      const { usage, flags } = usageOf?.({ callId, price }, index === 0, work) ?? otherwise;
+      return [callId, { usage, ...nameFlags(flags) }];
+    }),
   );
 }
 
@@ -286,20 +292,28 @@ interface TaskEnding {
   readonly outcome: 'complete' | 'cut' | 'free';
   /** The reason for the end, as shown in the records of its calls. */
   readonly reason: string;
-  /** The usage of each call, by call id, with the flags of the usage report. */
-  readonly used: ReadonlyMap<string, ReportedUsage>;
+  /** By call id. */
+  readonly used: ReadonlyMap<string, UsedByCall>;
   readonly error: string | null;
+  /** See Observation. */
+  readonly variant: string | null;
+}
+
+/** The usage of a call, with the flags of its report. */
+interface UsedByCall extends NamedFlags {
+  readonly usage: Usage | null;
 }
 
 type Units = readonly (readonly [meter: string, units: string])[];
 
-function endingToText({ outcome, reason, used, error }: TaskEnding): string {
-  const calls = [...used].map(([id, { usage, flags }]) => [
+function endingToText({ outcome, reason, used, error, variant }: TaskEnding): string {
+  const calls = [...used].map(([id, { usage, flags, claims }]) => [
     id,
     usage && Object.entries(usage).map(([meter, units]) => [meter, String(units)]),
     ...(flags.length > 0 ? [flags] : []),
+    ...(claims === undefined ? [] : [claims]),
   ]);
-  return JSON.stringify({ outcome, reason, usage: calls, ...(error === null ? {} : { error }) });
+  return JSON.stringify({ outcome, reason, usage: calls, error: error ?? undefined, variant: variant ?? undefined });
 }
 
 function endingFromText(text: string): TaskEnding {
@@ -308,15 +322,17 @@ function endingFromText(text: string): TaskEnding {
     reason,
     usage,
     error = null,
+    variant = null,
   } = JSON.parse(text) as {
     readonly outcome: TaskEnding['outcome'];
     readonly reason: string;
-    readonly usage: readonly (readonly [string, Units | null, (readonly ProviderFlag[])?])[];
+    readonly usage: readonly (readonly [string, Units | null, NamedFlags['flags']?, NamedFlags['claims']?])[];
     readonly error?: string;
+    readonly variant?: string;
   };
-  const used = usage.map(([id, units, flags = []]) => {
+  const used = usage.map(([id, units, flags = [], claims]) => {
     const counted = units && Object.fromEntries(units.map(([meter, count]) => [meter, BigInt(count)]));
-    return [id, { usage: counted, flags }] as const;
+    return [id, { usage: counted, flags, ...(claims === undefined ? {} : { claims }) }] as const;
   });
-  return { outcome, reason, used: new Map(used), error };
+  return { outcome, reason, used: new Map(used), error, variant };
 }

@@ -2,7 +2,8 @@ import type { LockRecord } from '#billing';
 import type { MicroUsd, Settlement, Usage } from '#billing/amounts';
 import type { Primitive } from '#config';
 import { ownPartOf, type Caller } from '#accounts';
-import type { MeasuredWork, ReportedUsage, ProviderFlag } from '#call';
+import type { MeasuredWork, ReportedUsage } from '#call';
+import type { NamedFlags } from '#call/flags';
 
 /** Identifies a task for its consumer. The provider chose `taskId`, which is unique in the service. */
 export interface TaskKey {
@@ -90,6 +91,8 @@ export interface Observation {
    */
   readonly usageOf?: (call: TaskCall, first: boolean, work: MeasuredWork) => ReportedUsage;
   readonly snapshot?: string | null;
+  /** Of the result, for the records of its calls; see CallRequest.variant. Only at the end. Default: none. */
+  readonly variant?: string;
   /** The operator ended it: what the records of its calls say. Absent for every other end. */
   readonly error?: string;
 }
@@ -248,8 +251,11 @@ export type TaskPoll = (task: Task, signal: AbortSignal, whole?: boolean) => Pro
  */
 export type PollAtExpiry = (task: Task) => Promise<Observation | null>;
 
-/** A pending call of a task that this gateway has settled now. */
-export interface ConcludedCall {
+/**
+ * A pending call of a task that this gateway has settled now. Its flags are those of the usage report, which also count
+ * for the provider.
+ */
+export interface ConcludedCall extends NamedFlags {
   readonly task: Task;
   readonly call: TaskCall;
   /** The provider's name from its offer, or the provider's id if the offer does not exist any more. */
@@ -257,8 +263,6 @@ export interface ConcludedCall {
   readonly outcome: 'complete' | 'cut' | 'free';
   readonly usage: Usage | null;
   readonly settlement: Settlement;
-  /** Flags of the usage report, which also count for the provider. */
-  readonly flags: readonly ProviderFlag[];
   /** Milliseconds from the time when the call was added to the task to the end of the task. */
   readonly durationMs: number;
   /** The lock before its settlement. */

@@ -6,6 +6,7 @@ import {
   parseMessage,
   type RequestMessage,
   type ResponseMessage,
+  requestIdAt,
   resultText,
 } from '#json-rpc';
 import { piecesOfText } from '#wire';
@@ -151,7 +152,9 @@ export function createSessionTransport<S extends KeptSession>(
         }
         await inside(service, inbound.session, context, { answer, idText }, async (use) => {
           if (kind === 'legacy') return message(use, inbound.message, inbound.acceptsEvents, context, answer);
-          const responses = await runBatch(inbound.texts, (text) => ofBatch(use, text, context));
+          const responses = await runBatch(inbound.texts, (text, place) =>
+            ofBatch(use, text, { ...context, requestId: requestIdAt(context.requestId, place) }),
+          );
           if (responses === null) answer.close();
           else answer.end(responses, 200);
         });
@@ -173,15 +176,16 @@ export function createSessionTransport<S extends KeptSession>(
 }
 
 /**
- * Runs the messages of a batch all at once, as clients expect. Each is a call of its own. Resolves to the responses as
+ * Runs the messages of a batch all at once, as clients expect. Each is a call of its own, with its own request id, so
+ * that one that is refused is told apart from one that failed. Resolves to the responses as
  * one JSON array, in the order of their requests; to null for a batch without requests. `run` resolves to the response
  * to one message, or to null if it has none. `run` must not reject: a failure is a response too.
  */
 async function runBatch(
   texts: readonly string[],
-  run: (text: string) => Promise<string | null>,
+  run: (text: string, place: number) => Promise<string | null>,
 ): Promise<string | null> {
-  const responses = await Promise.all(texts.map((text) => run(text)));
+  const responses = await Promise.all(texts.map((text, place) => run(text, place)));
   const due = responses.filter((response) => response !== null);
   return due.length === 0 ? null : `[${due.join(',')}]`;
 }

@@ -12,8 +12,10 @@ import {
   textOfString,
   tooLarge,
 } from '#wire/replies';
-import type { MicroUsd, Usage } from '#billing/amounts';
-import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#call';
+import type { Usage } from '#billing/amounts';
+import { type Cut, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#call';
+import { flagBeyond, NO_FLAGS, type RaisedFlag } from '#call/flags';
+import type { SmallWorth } from '../image-price.ts';
 import { reportedWords, type WordTokens } from '../image-words.ts';
 import { base64Of, checkBase64, type FoundImage, headOf, seedOf, isWholeImage } from '../image-file.ts';
 
@@ -33,8 +35,8 @@ export interface ImageReaderContext {
   readonly replyBytesMax: number;
   /** null at an offer without a price for words. */
   readonly words: WordTokens | null;
-  /** The worth of images and words, in micro-USD, if an image is much smaller than ordered; else null. */
-  readonly worth: (images: readonly FoundImage[], words: bigint) => MicroUsd | null;
+  /** null if no image is much smaller than ordered. */
+  readonly worth: (images: readonly FoundImage[], words: bigint) => SmallWorth | null;
 }
 
 /** A larger reply is read in several turns of the event loop. */
@@ -161,30 +163,34 @@ function* readReply(
     throw malformed('it answered with an address instead of the image, but the request asked for base64');
   if (images.length === 0 && cutOff > 0) throw malformed('the image in its reply is cut off');
   if (images.length === 0) throw malformed('its reply has no image in the format PNG, JPEG or WebP');
-  return endOfImages(images, reply, context, {
-    ...(faulty > 0 ? { malformed_reply: true } : {}),
-    ...(data.length > n ? { usage_implausible: true } : {}),
-  });
+  return endOfImages(
+    images,
+    reply,
+    context,
+    flagBeyond(faulty > 0 ? ['malformed_reply'] : NO_FLAGS, 'image', data.length, n),
+  );
 }
 
 export function endOfImages(
   images: readonly FoundImage[],
   reply: Readonly<Record<string, unknown>>,
   { n, inputs, words, worth }: ImageReaderContext,
-  flags: Partial<Record<ProviderFlag, true>> = {},
+  ofItems = NO_FLAGS,
 ): ReplyEnd<ImagesResult> {
   const claim = words === null ? null : reportedWords(reply, inputs > 0);
-  const isTooMuch = words !== null && claim !== null && claim > words.most;
-  const charged = words === null ? undefined : isTooMuch ? words.most : (claim ?? words.usual);
-  const costMax = worth(images, charged ?? 0n);
-  const all = isTooMuch || costMax !== null ? { ...flags, usage_implausible: true } : flags;
+  const plausible = words !== null && claim !== null && claim > words.most ? words.most : claim;
+  const charged = words === null ? undefined : (plausible ?? words.usual);
+  const small = worth(images, charged ?? 0n);
+  let flags: readonly RaisedFlag[] = ofItems;
+  if (words !== null && claim !== null) flags = flagBeyond(flags, 'prompt', Number(claim), Number(words.most));
+  if (small !== null) flags = flagBeyond(flags, 'pixel', small.ordered, small.smallest);
   return {
     usage: imagesUsed(images.length, inputs, charged),
     outcome: 'complete',
-    costMax,
+    costMax: small?.worth ?? null,
     estimated: words !== null && claim === null,
     finishReason: images.length < n ? 'fewer' : 'stop',
-    flags: Object.keys(all) as ProviderFlag[],
+    flags,
     result: { images, raw: rawOf(reply), ...(charged === undefined ? {} : { words: charged }) },
   };
 }

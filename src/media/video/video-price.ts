@@ -46,7 +46,8 @@ export function planAt(ask: VideoAsk, { service, provider, media }: Offer): Vide
  * The price of this request at an offer: for each second in its resolution, with or without sound, and for each
  * video.
  */
-export function videoPrice(ask: VideoAsk, offer: Offer): Price {
-  const { resolution, audio } = planAt(ask, offer);
-  return offer.variants[audio ? resolution + WITH_AUDIO : resolution] ?? offer.price;
-}
+export const videoPrice = (ask: VideoAsk, offer: Offer): Price =>
+  offer.variants[videoVariant(planAt(ask, offer))] ?? offer.price;
+
+export const videoVariant = ({ resolution, audio }: Pick<VideoPlan, 'resolution' | 'audio'>): string =>
+  audio ? resolution + WITH_AUDIO : resolution;

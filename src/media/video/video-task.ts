@@ -63,21 +63,26 @@ const SHORT = 0.8;
 /** No film has fewer bytes for a second. A still picture without sound has hundreds of them. */
 const FILM_BYTES_PER_SECOND_MIN = 16;
 
+interface BilledSeconds {
+  readonly seconds: number;
+  /** Seconds that the file shows: the requested ones if it is what was ordered. */
+  readonly inFile: number;
+}
+
 /**
- * The seconds that are charged for one file of a task, and whether the file is visibly not what was ordered. It is the
- * requested length, or the length of the film if that is much shorter. A film cannot play longer than its bytes allow.
- * A file that does not state its length counts as whole if the provider is the operator's own, and otherwise as no
- * second: only its base price is charged.
+ * The seconds that are charged for one file of a task: the requested length, or the length of the film if that is much
+ * shorter. A film cannot play longer than its bytes allow. A file that does not state its length shows no second. It
+ * counts as whole if the provider is the operator's own; otherwise only its base price is charged.
  */
 export function billedSeconds(
   { seconds: requested, dialledIn }: Pick<VideoNotes, 'seconds' | 'dialledIn'>,
   writerNotes: string,
-): { readonly seconds: number; readonly implausible: boolean } {
+): BilledSeconds {
   const { seconds: stated, filmBytes } = factsIn(writerNotes);
   const possible = filmBytes / FILM_BYTES_PER_SECOND_MIN;
   const plays = Math.min(stated ?? (dialledIn ? 0 : requested), possible);
-  if (plays >= requested * SHORT) return { seconds: requested, implausible: stated === null };
-  return { seconds: Math.ceil(plays), implausible: true };
+  const seconds = plays >= requested * SHORT ? requested : Math.ceil(plays);
+  return { seconds, inFile: stated === null ? 0 : seconds };
 }
 
 /** The id of a task for clients: `<key of the provider>:<base64url of service and task>`. */

@@ -1,6 +1,7 @@
 import { BOUNDS, foreignObject } from '#wire';
 import { failedByItsOwnWords, lastObjectIn, malformed, tooLarge, WholeHeadReader } from '#wire/replies';
-import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#call';
+import { type Cut, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#call';
+import { flagBeyond, NO_FLAGS, type RaisedFlag } from '#call/flags';
 import { tokensOf } from '../chat/request/prompt-size.ts';
 import { EMBEDDING_BYTES_MAX, type EmbeddingForm, EmbeddingForms } from './embedding-forms.ts';
 
@@ -209,11 +210,11 @@ function billedTokens(
   claim: Readonly<Record<string, unknown>> | null,
   { each, counted }: InputSize,
   tokensMax: number,
-): { readonly prompt: number; readonly flags: readonly ProviderFlag[] } {
+): { readonly prompt: number; readonly flags: readonly RaisedFlag[] } {
   const { prompt_tokens: prompt, total_tokens: total } = claim ?? {};
   const claimed = prompt ?? total;
   if (typeof claimed === 'number' && Number.isSafeInteger(claimed) && claimed >= 0)
-    return claimed > tokensMax ? { prompt: tokensMax, flags: ['usage_implausible'] } : { prompt: claimed, flags: [] };
+    return { prompt: Math.min(claimed, tokensMax), flags: flagBeyond(NO_FLAGS, 'prompt', claimed, tokensMax) };
   const sum = each.reduce((all, one) => all + one, 0);
   return { prompt: Math.min(counted ? sum : tokensOf(sum), tokensMax), flags: ['usage_missing'] };
 }

@@ -1,6 +1,7 @@
 import { BOUNDS, isObject } from '#wire';
 import { failedByItsOwnWords, malformed, tooLarge } from '#wire/replies';
-import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#call';
+import { type Cut, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#call';
+import { flagBeyond, NO_FLAGS } from '#call/flags';
 import { WholeJsonReader } from '../passing/whole-json-reader.ts';
 
 export interface ModerationResult {
@@ -60,14 +61,13 @@ class ModerationReader extends WholeJsonReader<ModerationResult> implements Repl
     const claim = claimIn(reply);
     const estimated = priced && claim === undefined;
     const tokens = Math.min(claim ?? tokenBounds.usual, tokenBounds.max);
-    const flags: ProviderFlag[] = priced && claim !== undefined && claim > tokenBounds.max ? ['usage_implausible'] : [];
     return {
       usage: { call: 1n, ...(priced || claim !== undefined ? { prompt: BigInt(tokens) } : {}) },
       outcome: 'complete',
       estimated,
       finishReason: 'stop',
       // OpenAI's own replies have no usage.
-      flags,
+      flags: priced ? flagBeyond(NO_FLAGS, 'prompt', claim ?? 0, tokenBounds.max) : NO_FLAGS,
       result: {
         id: typeof id === 'string' ? id : null,
         results: judged,

@@ -1,7 +1,8 @@
 import { isObject, type JsonObject } from '#wire';
 import { formatUsd, type SettledFrame, toUsdNumber } from '#billing/amounts';
 import { imageTokensMax } from '#config';
-import { chargeOfCut, type Cut, type ProviderFlag, type ReplyEnd } from '#call';
+import { chargeOfCut, type Cut, type ReplyEnd } from '#call';
+import { flagClaim, NO_FLAGS, type RaisedFlag } from '#call/flags';
 import { isOwn, type Offer } from '#catalog';
 import { unseenTokens } from '../chat/request/chat-budget.ts';
 import { isCount, readUsage } from '../chat/reply/chat-usage.ts';
@@ -53,7 +54,12 @@ export function endOfResponse(
     const flag = claim === undefined || claim === null ? 'usage_missing' : 'usage_invalid';
     return measuredEnd(offer, bounds, delivered, { finishReason, flag });
   }
-  return billed(offer, bounds, claimed, delivered, { outcome: 'complete', estimated: false, finishReason, flags: [] });
+  return billed(offer, bounds, claimed, delivered, {
+    outcome: 'complete',
+    estimated: false,
+    finishReason,
+    flags: NO_FLAGS,
+  });
 }
 
 /** The end of a response whose provider left, or that the gateway cut, before its `response.done`. */
@@ -92,7 +98,7 @@ const free = (finishReason: string | null, usage: JsonObject | null): ReplyEnd<R
   outcome: 'free',
   estimated: false,
   finishReason,
-  flags: [],
+  flags: NO_FLAGS,
   result: { usage },
 });
 
@@ -100,7 +106,7 @@ function measuredEnd(
   offer: Offer,
   bounds: ResponseBounds,
   delivered: Delivered,
-  { finishReason, flag }: { readonly finishReason: string | null; readonly flag: ProviderFlag | null },
+  { finishReason, flag }: { readonly finishReason: string | null; readonly flag: RaisedFlag | null },
 ): ReplyEnd<ResponseResult> {
   const spoken = Math.ceil(delivered.audioSeconds * SPOKEN_USUAL);
   const { sound: conversation } = delivered;
@@ -116,7 +122,7 @@ function measuredEnd(
     prompt_tokens_details: { audio_tokens: Math.min(soundTokens, prompt) },
     completion_tokens_details: { audio_tokens: Math.min(spoken, completion) },
   };
-  return billed(offer, bounds, { claim, isBounded: true }, delivered, {
+  return billed(offer, bounds, { claim, soundBeyond: null }, delivered, {
     outcome: 'cut',
     estimated: true,
     finishReason,
@@ -127,7 +133,7 @@ function measuredEnd(
 function billed(
   offer: Offer,
   bounds: ResponseBounds,
-  { claim, isBounded }: ReadClaim,
+  { claim, soundBeyond }: ReadClaim,
   { textBytes, audioSeconds }: Delivered,
   end: Pick<ReplyEnd, 'outcome' | 'estimated' | 'finishReason' | 'flags'>,
 ): ReplyEnd<ResponseResult> {
@@ -140,11 +146,14 @@ function billed(
       otherBytes: Math.ceil(audioSeconds * SPOKEN_MOST),
     },
   );
-  const flags = new Set([...end.flags, ...read.flags, ...(isBounded ? [] : (['usage_implausible'] as const))]);
+  const flags =
+    soundBeyond === null
+      ? read.flags
+      : flagClaim(read.flags, { meter: 'audio', claimed: soundBeyond, most: bounds.audioTokensMax });
   return {
     ...end,
     usage: read.usage,
-    flags: [...flags],
+    flags: [...end.flags, ...flags],
     details: read.details,
     result: { usage: toShown(read.shownUsage as unknown as ChatClaim) },
   };
@@ -162,14 +171,14 @@ interface ChatClaim {
 interface ReadClaim {
   /** null for a claim that is missing or invalid. */
   readonly claim: ChatClaim | null;
-  /** Its sound is within the bounds. */
-  readonly isBounded: boolean;
+  /** The tokens of sound that it has, if they are beyond the bounds. */
+  readonly soundBeyond: number | null;
 }
 
 function toChatClaim(claim: unknown, { audioTokensMax, parts }: ResponseBounds): ReadClaim {
-  if (!isObject(claim)) return { claim: null, isBounded: true };
+  if (!isObject(claim)) return { claim: null, soundBeyond: null };
   const { input_tokens: prompt, output_tokens: completion, total_tokens: total } = claim;
-  if (!isCount(prompt) || !isCount(completion)) return { claim: null, isBounded: true };
+  if (!isCount(prompt) || !isCount(completion)) return { claim: null, soundBeyond: null };
   const ofPrompt = isObject(claim['input_token_details']) ? claim['input_token_details'] : {};
   const ofCompletion = isObject(claim['output_token_details']) ? claim['output_token_details'] : {};
   const sound = isCount(ofPrompt['audio_tokens']) ? ofPrompt['audio_tokens'] : 0;
@@ -183,7 +192,7 @@ function toChatClaim(claim: unknown, { audioTokensMax, parts }: ResponseBounds):
       prompt_tokens_details: isBounded ? ofPrompt : { ...ofPrompt, audio_tokens: audioTokensMax },
       completion_tokens_details: ofCompletion,
     },
-    isBounded,
+    soundBeyond: isBounded ? null : sound,
   };
 }
 

@@ -1,6 +1,7 @@
 import { BOUNDS, isObject, type JsonObject } from '#wire';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
-import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#call';
+import { type Cut, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#call';
+import { flagBeyond, NO_FLAGS, type RaisedFlag } from '#call/flags';
 import type { Usage } from '#billing/amounts';
 import { WholeJsonReader } from '../passing/whole-json-reader.ts';
 
@@ -49,9 +50,9 @@ class RerankReader extends WholeJsonReader<RerankResult> implements ReplyReader<
     const results = resultsOf(reply, this.#bounds);
     const { units, tokens } = this.#counted(reply);
     const estimated = (priced.units && units.missing) || (priced.tokens && tokens.missing);
-    const flags: ProviderFlag[] = [];
-    if (priced.tokens && tokens.missing) flags.push('usage_missing');
-    if ((priced.units && units.above) || (priced.tokens && tokens.above)) flags.push('usage_implausible');
+    let flags: readonly RaisedFlag[] = priced.tokens && tokens.missing ? ['usage_missing'] : NO_FLAGS;
+    if (priced.units) flags = flagBeyond(flags, 'call', units.claimed, this.#bounds.units.max);
+    if (priced.tokens) flags = flagBeyond(flags, 'prompt', tokens.claimed, this.#bounds.tokens.max);
     const known = priced.tokens || !tokens.missing ? tokens.count : null;
     return {
       usage: this.#usageOf(known, units),
@@ -88,13 +89,14 @@ class RerankReader extends WholeJsonReader<RerankResult> implements ReplyReader<
 
 interface CountedClaim {
   readonly count: number;
+  /** 0 if it is missing. */
+  readonly claimed: number;
   readonly missing: boolean;
-  readonly above: boolean;
 }
 
 function counted(claim: number | null, { max, usual }: { readonly max: number; readonly usual: number }): CountedClaim {
-  if (claim === null) return { count: Math.min(usual, max), missing: true, above: false };
-  return { count: Math.min(claim, max), missing: false, above: claim > max };
+  if (claim === null) return { count: Math.min(usual, max), claimed: 0, missing: true };
+  return { count: Math.min(claim, max), claimed: claim, missing: false };
 }
 
 /** Throws UpstreamFailure if a reply does not rank the documents, each once. */

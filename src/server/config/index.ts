@@ -1,7 +1,7 @@
 export { bearerKey, readUrl } from './blocks/block.ts';
 export { BLOCKS, BLOCK_TABLES, readBlocks, readOffers } from './blocks.ts';
 export { DECLARABLE } from './blocks/declared.ts';
-export { imageKinds, imageVariant } from './blocks/image-block.ts';
+export { imageKindName, imageKinds, imageVariant } from './blocks/image-block.ts';
 export { SEARCHES_MAX, servesRealtime } from './blocks/model-block.ts';
 export { readProviders } from './blocks/provider-block.ts';
 export { isDefaultTier } from './blocks/price-tiers.ts';

@@ -67,7 +67,7 @@ describe('the log line of a call', () => {
       new UpstreamFailure('502', { status: 502, retryable: true, attributedTo: 'provider' }),
     );
     observer.attemptStarted(call, second, call.begunAt);
-    observer.flagged(call, second, ['usage_missing']);
+    observer.flagged(call, second, { flags: ['usage_missing'] }, null);
     observer.resolved(call, settledBy(second));
     expect(lines().map(({ msg, level, provider }) => [msg, level, provider])).toEqual([
       ['attempt failed', 'warn', 'First'],
@@ -75,6 +75,20 @@ describe('the log line of a call', () => {
       ['call', 'info', 'Second'],
     ]);
     expect(lines()[2]).toMatchObject({ attempts: 2 });
+  });
+
+  it('says of a flagged reply what was claimed, what is possible and what is billed', () => {
+    const { observer, lines } = capture();
+    const call = exampleCall();
+    observer.started(call);
+    const claims = [{ meter: 'completion', claimed: 90_000, most: 1_210 }] as const;
+    const usage = { prompt: 12n, completion: 1_210n };
+    observer.flagged(call, exampleOffer(), { flags: ['usage_implausible'], claims }, usage);
+    observer.flagged(call, exampleOffer(), { flags: ['usage_missing'] }, null);
+    expect(lines().map(({ msg, flags, claims: told, usage: billed }) => [msg, flags, told, billed])).toEqual([
+      ['provider flagged', ['usage_implausible'], claims, { prompt: 12, completion: 1_210 }],
+      ['provider flagged', ['usage_missing'], undefined, null],
+    ]);
   });
 
   it('names the error of a call that was refused before any lock', () => {

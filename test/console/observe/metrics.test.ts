@@ -21,7 +21,7 @@ describe('metrics', () => {
     at = 1_030;
     observer.firstByte(call, at);
     at = 1_500;
-    observer.flagged(call, exampleOffer(), ['usage_implausible']);
+    observer.flagged(call, exampleOffer(), { flags: ['usage_implausible'] }, null);
     observer.resolved(call, settledBy(exampleOffer()));
     const text = await metrics.text();
     for (const line of [

@@ -41,9 +41,12 @@ describe('the log of tasks', () => {
     log.begun!(exampleTask());
     log.ended!(exampleTask(), false);
     log.concluded!(concludedCall({ usage: null, flags: ['usage_missing'] }));
+    const claims = [{ meter: 'call', claimed: 9, most: 1 }] as const;
+    log.concluded!(concludedCall({ flags: ['usage_implausible'], claims }));
     log.ended!(exampleTask({ state: 'working' }), true);
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-      { msg: 'provider flagged', generation_id: 'gen-1', provider: 'Demo', flags: ['usage_missing'] },
+      { msg: 'provider flagged', generation_id: 'gen-1', provider: 'Demo', flags: ['usage_missing'], usage: null },
+      { msg: 'provider flagged', flags: ['usage_implausible'], claims, usage: { call: 1 }, alert: true },
       { msg: 'task given up', task: 'task-1', state: 'working' },
     ]);
     const { log: full, lines: all } = capture();

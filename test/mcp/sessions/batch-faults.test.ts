@@ -46,7 +46,7 @@ test("the gateway's own faults in a batch are reported, and those of clients are
     body: () => null,
     close: () => {},
   };
-  const context = { caller: { account: 'alice' } } as RequestContext;
+  const context = { caller: { account: 'alice' }, requestId: 'r' } as RequestContext;
   await door.post('acme/tools', { kind: 'batch', texts, session: 's', acceptsEvents: true }, context, answer);
   expect(JSON.parse(answers[0]!)).toMatchObject([
     { id: 1, error: { message: 'Internal error' } },

@@ -14,7 +14,7 @@ import {
   transcriptionUsed,
 } from '../../../src/openai/audio/transcription/transcription-use.ts';
 
-// Whatever a provider claims, a call costs at most what was locked for it.
+// Whatever a provider claims, a call costs at most what was locked for it, and what was cut is flagged.
 
 const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 200_000 : 2_000;
 
@@ -98,4 +98,28 @@ test('of a transcription', () => {
     }),
     { numRuns: RUNS },
   );
+});
+
+test('of a transcription that costs by its seconds and its tokens', () => {
+  const offer = {
+    price: { id: 'p', rates: { second: 1n, completion: 1n } },
+    model: { contextLength: 1_000, maxOutputTokens: null },
+    endpoint: { kind: 'direct' },
+  } as unknown as Offer;
+  const audio = { format: 'mp3', seconds: 10, secondsHeard: 10, secondsMax: 10 } as const;
+  const usage = { input_tokens: 0, output_tokens: 9_000 };
+  const { flags } = transcriptionUsed({ audio, textBytes: 0, samples: 0 }, offer, {
+    usage,
+    duration: 600,
+    bytes: 100,
+    mayClaim: true,
+  });
+  expect(flags).toEqual([
+    {
+      claims: [
+        { meter: 'second', claimed: 600, most: 11 },
+        { meter: 'completion', claimed: 9_000, most: 11 * 25 + 256 },
+      ],
+    },
+  ]);
 });

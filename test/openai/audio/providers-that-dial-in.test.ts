@@ -73,7 +73,11 @@ test('seconds that are not in the file are not paid', async () => {
   far.answer = () => json({ text: 'heard', usage: { type: 'duration', seconds: 3_600 } });
   const { response } = await transcribe('far/scribe', 60);
   await spine.quiet();
-  expect(await record(response)).toMatchObject({ cost_micro_usdc: 6_100, flags: ['usage_implausible'] });
+  expect(await record(response)).toMatchObject({
+    cost_micro_usdc: 6_100,
+    flags: ['usage_implausible'],
+    claims: [{ meter: 'second', claimed: 3_600, most: 61 }],
+  });
 });
 
 test('tokens of speech are held against the sound that came', async () => {
@@ -84,7 +88,11 @@ test('tokens of speech are held against the sound that came', async () => {
   await response.arrayBuffer();
   await spine.quiet();
   // 2,000 bytes of MP3 are at most 2 seconds, and one more: 75 tokens, of which each costs 12.
-  expect(await record(response)).toMatchObject({ cost_micro_usdc: 900, flags: ['usage_implausible'] });
+  expect(await record(response)).toMatchObject({
+    cost_micro_usdc: 900,
+    flags: ['usage_implausible'],
+    claims: [{ meter: 'audio_output', claimed: 300, most: 75 }],
+  });
 });
 
 test('tokens of a transcript are held against the words that came', async () => {
@@ -93,9 +101,16 @@ test('tokens of a transcript are held against the words that came', async () => 
   far.answer = () => json({ text: 'heard', usage });
   const { data, response } = await transcribe('far/listener');
   await spine.quiet();
-  // 11 seconds of 32 tokens, of which each costs 6.
+  // 11 seconds of 32 tokens, of which each costs 6. The reply has 143 bytes, and 64 tokens may stand around them.
   expect(data).toMatchObject({ usage: { input_token_details: { audio_tokens: 352 } } });
-  expect(await record(response)).toMatchObject({ cost_micro_usdc: 2_112, flags: ['usage_implausible'] });
+  expect(await record(response)).toMatchObject({
+    cost_micro_usdc: 2_112,
+    flags: ['usage_implausible'],
+    claims: [
+      { meter: 'audio', claimed: 5_000, most: 352 },
+      { meter: 'completion', claimed: 9_999, most: 207 },
+    ],
+  });
 });
 
 /** The provider that dialled in is asked first. */

@@ -147,7 +147,14 @@ test('a claim beyond the lock is cut to it, and flagged', async () => {
   await bytesOf(response);
   await world.spine.quiet();
   // 1 byte and 64; 10.4 s of 25 tokens: 65 × 0.6 + 260 × 12.
-  expect(await record(response)).toMatchObject({ cost_micro_usdc: 3159, flags: ['usage_implausible'] });
+  expect(await record(response)).toMatchObject({
+    cost_micro_usdc: 3159,
+    flags: ['usage_implausible'],
+    claims: [
+      { meter: 'prompt', claimed: 9_999, most: 65 },
+      { meter: 'audio_output', claimed: 9_999_999, most: 260 },
+    ],
+  });
 });
 
 test.each([

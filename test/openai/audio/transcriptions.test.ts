@@ -72,6 +72,7 @@ test.each([
   expect(await record(response)).toMatchObject({
     cost_micro_usdc: cost,
     flags: usage?.seconds === 600 ? ['usage_implausible'] : [],
+    claims: usage?.seconds === 600 ? [{ meter: 'second', claimed: 600, most: 61 }] : [],
   });
 });
 
@@ -116,7 +117,14 @@ test('a claim of tokens beyond the lock is cut to it, and flagged', async () => 
     .withResponse();
   await world.spine.quiet();
   // 11 s of 32 tokens, and 11 s of 25 tokens and 256: 352 × 6 + 531 × 10.
-  expect(await record(response)).toMatchObject({ cost_micro_usdc: 7_422, flags: ['usage_implausible'] });
+  expect(await record(response)).toMatchObject({
+    cost_micro_usdc: 7_422,
+    flags: ['usage_implausible'],
+    claims: [
+      { meter: 'audio', claimed: 1e6, most: 352 },
+      { meter: 'completion', claimed: 1e6, most: 531 },
+    ],
+  });
 });
 
 test('verbose_json has its duration, which is billed', async () => {

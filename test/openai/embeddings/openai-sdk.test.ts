@@ -261,6 +261,7 @@ test('a provider that dialled in is paid two tokens beyond the bytes of each inp
       tokens_prompt: 300,
       cost_micro_usdc: 300,
       flags: ['usage_implausible'],
+      claims: [{ meter: 'prompt', claimed: 1_700, most: 300 }],
     });
   } finally {
     await proxy.close();

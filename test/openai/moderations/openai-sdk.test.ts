@@ -95,6 +95,10 @@ test('tokens are charged as the reply says, within the lock, or as measured', as
   answers({ usage: { prompt_tokens: 1e6, total_tokens: 1e6 } });
   // 20 bytes, and 16 more tokens around them.
   expect(await ask('twenty bytes of text')).toBe(36);
+  const claims = [{ meter: 'prompt', claimed: 1e6, most: 36 }];
+  expect(spine.logs.map((line) => JSON.parse(line))).toContainEqual(
+    expect.objectContaining({ msg: 'provider flagged', provider: 'Reader', claims, usage: { prompt: 36, call: 1 } }),
+  );
   answers();
   expect(await ask('twenty bytes of text')).toBe(5 + 16);
 });

@@ -320,6 +320,7 @@ describe('a native provider that fails', () => {
     expect(await spine.generation(reply.headers.get('x-generation-id'))).toMatchObject({
       tokens_completion: 50,
       flags: ['usage_implausible'],
+      claims: [{ meter: 'completion', claimed: 5_000_000, most: 50 }],
     });
   });
 

@@ -206,7 +206,12 @@ describe('claims', () => {
     const { usage: billed, tollgate } = await client.done();
     expect(billed.output_tokens).toBe(4_096);
     const record = await spine.generation(tollgate.generation_id, key);
-    expect(record.flags).toContain('usage_implausible');
+    expect(record.flags).toEqual(['usage_implausible']);
+    expect(record.claims).toEqual([
+      { meter: 'prompt', claimed: 9_000_000, most: 786 },
+      { meter: 'completion', claimed: 9_000_000, most: 2 + 32 },
+      { meter: 'audio', claimed: 9_000_000, most: 200 },
+    ]);
     client.socket.close();
     await client.closed;
     expect(await spine.faults()).toEqual([]);

@@ -114,6 +114,7 @@ describe('a search with a price per search unit', () => {
       meta: { billed_units: { search_units: 3 } },
     });
     expect((await endpoint(SEARCHES)).flags).toEqual({ usage_implausible: 1 });
+    expect((await spine.generation(nine.id)).claims).toEqual([{ meter: 'call', claimed: 9, most: 3 }]);
   });
 
   test('locks whole documents, also if the request cuts them: a provider may not know the field', async () => {

@@ -41,7 +41,7 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
     const choices = [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }];
     return [
       200,
-      JSON.stringify({ id: 'x', choices, usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 } }),
+      JSON.stringify({ id: 'x', choices, usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 5 } }),
     ];
   });
   const traces: string[] = [];
@@ -133,6 +133,8 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
       ['called', 'model mine/one'],
       ['provider', 'Mine, \\S+'],
       ['state', 'settled, complete'],
+      ['flags', 'usage_implausible'],
+      ['claimed', '5 total, at most 4 possible'],
       ['usage', '3 prompt, 1 completion'],
       ['locked', '[\\d.]+ USD'],
       ['settled', '0.000004 USD'],

@@ -268,7 +268,7 @@ const TOOLS: Cases = {
     {
       rates: COST_RATES,
       serviceTiers: {},
-      ofTools: { search: { ...COST_RATES, call: USD_1 / 500n } },
+      variants: { search: { ...COST_RATES, call: USD_1 / 500n } },
     },
     [
       '{ tools = 3 }',
@@ -276,6 +276,7 @@ const TOOLS: Cases = {
       '{ tools = { "a b" = 1 } }',
       '{ tools = { constructor = 1 } }',
       '{ per_task = 1 }',
+      '{ tools = {} }',
     ],
   ),
   endpoint: one('target.url', '"https://x.example/mcp/"', 'https://x.example/mcp/', ADDRESS, {
@@ -375,6 +376,20 @@ const IMAGES: Cases = {
   'pricing.input_image': one('service.variants.edit', '0.5', { image: 30_000_000_000n, input_image: USD_1 / 2n }, [], {
     with: EDITS,
   }),
+  cost: one(
+    'target.cost',
+    '{ generation = 0.5, resolutions = { 2K = 1 }, variants = { "2K/high" = 2 }, edit = 3, prompt = 4 }',
+    {
+      rates: { ...HALF, prompt: 4_000_000n },
+      serviceTiers: {},
+      variants: {
+        '2K': { image: USD_1, prompt: 4_000_000n },
+        '2K/high': { image: 2n * USD_1, prompt: 4_000_000n },
+        edit: { image: 3n * USD_1, prompt: 4_000_000n },
+      },
+    },
+    ['3', '{}', '{ per_second = 1 }', '{ resolutions = {} }', '{ variants = { "1K/best" = 1 } }', '{ edit = -1 }'],
+  ),
   'params.wire': one('service.media.imageApi.wire', '"tollgate"', 'tollgate', ['"smtp"']),
   'params.edits': one('service.media.imageApi.edits', 'true', true, []),
   'params.body': one('service.media.imageApi.body', '"json"', 'json', [], { fallback: 'multipart', with: EDITS }),
@@ -399,6 +414,26 @@ const VIDEOS: Cases = {
     { second: 150_000_000_000n },
     ['0.9', '10.1', '-2', '"loud"', 'nan', 'true', '1.0000001'],
     { fallback: { second: 100_000_000_000n } },
+  ),
+  cost: one(
+    'target.cost',
+    '{ per_second = { "720p" = 1 }, base = 0.5, audio_multiplier = 2 }',
+    {
+      rates: { second: 2n * USD_1, call: USD_1 / 2n },
+      serviceTiers: {},
+      variants: {
+        '720p': { second: USD_1, call: USD_1 / 2n },
+        '720p+audio': { second: 2n * USD_1, call: USD_1 / 2n },
+      },
+    },
+    [
+      '3',
+      '{}',
+      '{ audio_multiplier = 2 }',
+      '{ per_second = { "8k" = 1 } }',
+      '{ generation = 1 }',
+      '{ base = 1, audio_multiplier = 0 }',
+    ],
   ),
 };
 

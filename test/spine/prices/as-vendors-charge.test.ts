@@ -47,7 +47,7 @@ describe.each(ENGINES)('a model with the prices of a vendor, %s', (engine) => {
 
   describe.each([false, true])('stream %s', (stream) => {
     test.each(Object.entries(CASES))('%s', async (_name, one) => {
-      const { wire, reply, cost, locked, usage, reached, flags = [], tier = null } = one;
+      const { wire, reply, cost, locked, usage, reached, claims = [], tier = null } = one;
       vendor.reply = reply;
       const body = bodyOf(one);
       const answer = await spine.post(PATHS[wire], { ...body, ...(stream ? { stream } : {}) }, { 'x-receipt': '1' });
@@ -60,7 +60,8 @@ describe.each(ENGINES)('a model with the prices of a vendor, %s', (engine) => {
       expect(generation).toMatchObject({
         state: 'settled',
         cost_micro_usdc: cost,
-        flags,
+        flags: claims.length === 0 ? [] : ['usage_implausible'],
+        claims,
         service_tier: tier,
         tokens_completion: tokensOf(usage, 'completion'),
         tokens_prompt: tokensOf(usage, 'prompt'),

@@ -81,7 +81,8 @@ interface Case {
   readonly reply: object;
   readonly usage: Readonly<Record<string, number>>;
   readonly cost: number;
-  readonly flags?: readonly string[];
+  /** Of the flag `usage_implausible`. Default: not flagged. */
+  readonly claims?: readonly object[];
 }
 
 const SPOKEN = { generationConfig: { maxOutputTokens: 50, responseModalities: ['AUDIO'] } };
@@ -168,7 +169,7 @@ const CASES: Readonly<Record<string, Case>> = {
     reply: searched('1'),
     usage: { prompt: 100, completion: 20 },
     cost: 400,
-    flags: ['usage_implausible'],
+    claims: [{ meter: 'web_search', claimed: 1, most: 0 }],
   },
   'odd members': {
     asked: { tools: [{ googleSearch: {} }], contents: contents(SOUND) },
@@ -189,10 +190,10 @@ const CASES: Readonly<Record<string, Case>> = {
 };
 
 describe.each([false, true])('stream %s', (stream) => {
-  test.each(Object.entries(CASES))('%s', async (_name, { asked = {}, reply, usage, cost, flags = [] }) => {
+  test.each(Object.entries(CASES))('%s', async (_name, { asked = {}, reply, usage, cost, claims = [] }) => {
     const generation = await call(asked, [reply], stream);
     expect(generation['usage_details']).toEqual(usage);
-    expect(generation).toMatchObject({ cost_micro_usdc: cost, flags });
+    expect(generation).toMatchObject({ cost_micro_usdc: cost, claims });
     expect(generation.entries.find(({ type }) => type === 'lock')!.amount_micro_usdc).toBeGreaterThanOrEqual(cost);
   });
 });

@@ -18,7 +18,8 @@ export interface Case {
   readonly usage: Readonly<Record<string, number>>;
   /** Members of the request as it reached the provider. */
   readonly reached?: object;
-  readonly flags?: readonly string[];
+  /** Of the flag `usage_implausible`. Default: not flagged. */
+  readonly claims?: readonly object[];
   readonly tier?: string | null;
 }
 
@@ -92,7 +93,7 @@ export const CASES: Readonly<Record<string, Case>> = {
     cost: (100 + 4 + 16 + 64) * 5 + 9 * 30,
     locked: [5, 30],
     usage: { prompt: 184, completion: 9 },
-    flags: ['usage_implausible'],
+    claims: [{ meter: 'prompt', claimed: 90_000, most: 184 }],
   },
   // Service tiers: the claim below, at and above what was asked.
   ...Object.fromEntries(
@@ -249,7 +250,7 @@ export const CASES: Readonly<Record<string, Case>> = {
     cost: 180 + 135 + 30_000,
     locked: [-1, 22.5, 30_000],
     usage: { prompt: 60, completion: 9, web_search: 3 },
-    flags: ['usage_implausible'],
+    claims: [{ meter: 'web_search', claimed: 30, most: 3 }],
   },
   'searches without a limit get that of the model': {
     wire: 'messages',
@@ -270,7 +271,7 @@ export const CASES: Readonly<Record<string, Case>> = {
     cost: 180 + 135,
     locked: [3.75, 15],
     usage: { prompt: 60, completion: 9 },
-    flags: ['usage_implausible'],
+    claims: [{ meter: 'web_search', claimed: 1, most: 0 }],
   },
   'searches of the Responses API, of which opening a page is none': {
     wire: 'responses',

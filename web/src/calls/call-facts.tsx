@@ -71,7 +71,7 @@ export function CallFacts({
           </div>
         ))}
       </dl>
-      <Flags flags={call.flags} />
+      <Flags flags={call.flags} claims={call.claims} />
       {call.parent !== null && (
         <p className="mt-4 text-sm text-soft">
           It was made under{' '}

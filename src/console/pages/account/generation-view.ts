@@ -2,6 +2,7 @@ import type { LockRecord } from '#billing';
 import { TOKEN_PARTS, toUsdNumber } from '#billing/amounts';
 import { answerErrorOf, errorCodeOf, hasFailed } from '#billing/call-end';
 import { type Call, errorOfCut } from '#call';
+import type { ImplausibleClaim } from '#call/flags';
 import { HTTP_ERRORS } from '#http';
 import { PRIMITIVES } from '#config';
 import { toCaip10 } from '#accounts/names';
@@ -179,6 +180,24 @@ export const callProperties = {
     ),
   },
   flags: { type: 'array', items: { type: 'string' } },
+  claims: {
+    type: 'array',
+    description:
+      'What the flag `usage_implausible` is about: each claim of the provider that the work does not explain.',
+    items: titled('ImplausibleClaim', {
+      type: 'object',
+      required: ['meter', 'claimed'],
+      properties: {
+        meter: {
+          type: 'string',
+          description: 'As in `usage_details`; `total` for all tokens; `pixel` for an image that was ordered.',
+        },
+        claimed: { type: ['number', 'null'], description: 'null for a claim that is no number.' },
+        most: { type: 'integer', description: 'The most that the work can have used.' },
+        least: { type: 'integer', description: 'In place of `most`, for a claim that is too small.' },
+      },
+    }),
+  },
   parent: {
     type: ['string', 'null'],
     description: 'Id of the call under which this one was made, and from whose lock it was paid.',
@@ -264,6 +283,7 @@ export function viewCall(record: LockRecord, networks: readonly string[]) {
     ...errorOf(record, call, run),
     failed_attempts: attemptsOf(run['failedAttempts']),
     flags: Array.isArray(run['flags']) ? run['flags'].filter((flag) => typeof flag === 'string') : [],
+    claims: (run['claims'] ?? []) as readonly ImplausibleClaim[],
     parent: record.parent,
     created_at: new Date(record.createdAt).toISOString(),
     resolved_at: record.resolvedAt === null ? null : new Date(record.resolvedAt).toISOString(),

@@ -1,7 +1,7 @@
 import { loadStatements, type Database, type Query, type Row } from '#store';
 import { earningsTotals } from '#billing';
 import type { MicroUsd } from '#billing/amounts';
-import { PROVIDER_FLAGS } from '#call';
+import { PROVIDER_FLAGS } from '#call/flags';
 import type { DayRange } from '#analytics';
 
 /** A provider's earnings, read from one snapshot. Amounts are net of the operator's fee. */

@@ -16,7 +16,7 @@ export interface CallsQuery {
   readonly limit: number;
 }
 
-const { outcome, failed, error_code, tokens_prompt, tokens_completion, usage_details, request_id, flags } =
+const { outcome, failed, error_code, tokens_prompt, tokens_completion, usage_details, request_id, flags, claims } =
   callProperties;
 
 /** A call as its provider sees it: what it used and earned, and nothing about who called. */
@@ -43,6 +43,7 @@ const callSchema = titled(
     },
     duration_ms: { type: ['integer', 'null'] },
     flags: { ...flags, description: 'Rules that your reply broke, such as `usage_missing`' },
+    claims,
   }),
 );
 
@@ -102,5 +103,6 @@ function viewProviderCall(record: LockRecord) {
     earned_micro_usdc: Number(record.charged - record.fee),
     duration_ms: call.generation_time,
     flags: call.flags,
+    claims: call.claims,
   };
 }

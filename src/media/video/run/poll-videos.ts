@@ -1,5 +1,6 @@
 import { UpstreamFailure } from '#wire';
 import type { Pipeline, Send } from '#call';
+import { flagBeyond, NO_FLAGS } from '#call/flags';
 import type { Blob, Blobs } from '#files';
 import { POLL_MS, type TaskPoll, type PollAtExpiry, type Observation, type Task } from '#tasks';
 import {
@@ -11,6 +12,7 @@ import {
   type VideoNotes,
   type VideoResult,
 } from '../video-task.ts';
+import { videoVariant } from '../video-price.ts';
 import { pollJob, type SeenJob, seenJob } from '../openai-videos.ts';
 import { askProvider, askForJson } from './ask-provider.ts';
 import { FILE_TOO_LARGE, type FetchVideos } from './fetch-video.ts';
@@ -201,12 +203,14 @@ async function end(
   if (files.length + unkept === 0) return { state: 'failed', end: 'free', snapshot };
   const billed = [...here.values()].map((blob) => billedSeconds(notes, blob.notes));
   const seconds = billed.reduce((sum, each) => sum + each.seconds, notes.seconds * unkept);
+  const inFiles = billed.reduce((sum, each) => sum + each.inFile, 0);
   return {
     ...(files.length === 0 ? ONLY_UNKEPT : { state: 'completed', end: 'complete' }),
     snapshot,
+    variant: videoVariant(notes),
     usageOf: () => ({
       usage: { second: BigInt(seconds), call: BigInt(files.length + unkept) },
-      flags: billed.some(({ implausible }) => implausible) ? ['usage_implausible'] : [],
+      flags: flagBeyond(NO_FLAGS, 'second', notes.seconds * billed.length, inFiles),
     }),
   };
 }

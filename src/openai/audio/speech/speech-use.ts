@@ -1,7 +1,6 @@
 import type { Usage } from '#billing/amounts';
 import { tokenizedBytes, isOwn, type Offer } from '#catalog';
-import type { ProviderFlag } from '#call';
-
+import { flagBeyond, NO_FLAGS, type RaisedFlag } from '#call/flags';
 import { tokensOf } from '../../chat/request/prompt-size.ts';
 import { secondsOf, SPOKEN_TOKENS_PER_S } from '../../chat/request/sound.ts';
 import { claimedNumber } from '../shown-usage.ts';
@@ -92,7 +91,7 @@ interface CameIn {
 interface SpeechUse {
   readonly usage: Usage;
   readonly estimated: boolean;
-  readonly flags: readonly ProviderFlag[];
+  readonly flags: readonly RaisedFlag[];
   readonly shownUsage: Readonly<Record<string, unknown>>;
 }
 
@@ -107,7 +106,7 @@ export function speechUsed(size: SpeechSize, bound: SpeechBound, offer: Offer, c
     came.whole || isOwnOffer ? bound.characters : Math.min(bound.characters, spokenCharacters(size, came.bytes));
   const counted = { character: BigInt(characters) };
   const shownUsage = { type: 'characters', characters };
-  if (!pricedByToken(offer)) return { usage: counted, estimated: !came.whole, flags: [], shownUsage };
+  if (!pricedByToken(offer)) return { usage: counted, estimated: !came.whole, flags: NO_FLAGS, shownUsage };
   const { input_tokens: input, output_tokens: output } = came.claim ?? {};
   const claimed = { input: claimedNumber(input), output: claimedNumber(output) };
   const isClaimed = claimed.input !== null && claimed.output !== null;
@@ -122,10 +121,11 @@ export function speechUsed(size: SpeechSize, bound: SpeechBound, offer: Offer, c
     input: Math.min(claimedTokens.input, most.input),
     output: Math.min(claimedTokens.output, most.output),
   };
-  const flags: ProviderFlag[] = [];
-  if (!isClaimed && came.whole) flags.push('usage_missing');
-  if (isClaimed && (tokens.input < claimedTokens.input || tokens.output < claimedTokens.output))
-    flags.push('usage_implausible');
+  let flags: readonly RaisedFlag[] = !isClaimed && came.whole ? ['usage_missing'] : NO_FLAGS;
+  if (isClaimed) {
+    flags = flagBeyond(flags, 'prompt', claimedTokens.input, most.input);
+    flags = flagBeyond(flags, 'audio_output', claimedTokens.output, most.output);
+  }
   return {
     usage: { ...counted, prompt: BigInt(tokens.input), audio_output: BigInt(tokens.output) },
     estimated: !isClaimed,

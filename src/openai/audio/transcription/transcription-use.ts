@@ -1,6 +1,6 @@
 import type { Usage } from '#billing/amounts';
 import type { Offer } from '#catalog';
-import type { ProviderFlag } from '#call';
+import { flagBeyond, NO_FLAGS, type RaisedFlag } from '#call/flags';
 import { isObject } from '#wire';
 import { tokensOf } from '../../chat/request/prompt-size.ts';
 import type { MeasuredAudio } from '../measure/measure-audio.ts';
@@ -68,7 +68,7 @@ export interface TranscriptClaim {
 interface TranscriptionUse {
   readonly usage: Usage;
   readonly estimated: boolean;
-  readonly flags: readonly ProviderFlag[];
+  readonly flags: readonly RaisedFlag[];
   readonly shownUsage: Readonly<Record<string, unknown>>;
 }
 
@@ -81,8 +81,9 @@ export function transcriptionUsed(size: UploadSize, offer: Offer, claim: Transcr
   const bound = transcriptionBound(size, offer);
   const seconds = secondsUsed(size, bound, offer, claim);
   if (!pricedByToken(offer)) return seconds;
-  const tokens = tokensUsed(size, bound, offer, claim);
-  return offer.price.rates.second ? { ...tokens, usage: { ...tokens.usage, ...seconds.usage } } : tokens;
+  if (!offer.price.rates.second) return tokensUsed(size, bound, offer, claim);
+  const tokens = tokensUsed(size, bound, offer, claim, seconds.flags);
+  return { ...tokens, usage: { ...tokens.usage, ...seconds.usage } };
 }
 
 /** The length of the sound where nobody reports it. A provider that dialled in is not paid for what may be none. */
@@ -95,7 +96,7 @@ function secondsUsed({ audio }: UploadSize, bound: TranscriptionBound, offer: Of
   const most = offer.endpoint.kind === 'direct' ? bound.seconds : wholeSeconds(audio.seconds) + SECONDS_SLACK;
   const seconds = Math.min(claimedSeconds ?? heardIn(audio, offer), most);
   const estimated = claimedSeconds === null;
-  const flags: readonly ProviderFlag[] = claimedSeconds !== null && claimedSeconds > most ? ['usage_implausible'] : [];
+  const flags = flagBeyond(NO_FLAGS, 'second', claimedSeconds ?? 0, most);
   const shownUsage = { type: 'duration', seconds, ...(estimated ? { estimated } : {}) };
   return { usage: { second: BigInt(seconds) }, estimated, flags, shownUsage };
 }
@@ -108,6 +109,7 @@ function tokensUsed(
   bound: TranscriptionBound,
   offer: Offer,
   { usage, bytes, mayClaim }: TranscriptClaim,
+  earlier = NO_FLAGS,
 ) {
   const { input_tokens: input, output_tokens: output, input_token_details: parts } = usage ?? {};
   const claimed = { input: claimedNumber(input), output: claimedNumber(output) };
@@ -125,15 +127,16 @@ function tokensUsed(
     : estimate(size, heardIn(size.audio, offer) + size.samples * SAMPLE_S, bytes);
   const audio = Math.min(claimedTokens.audio, most.audio);
   // Without details the tokens of sound are among the others.
-  const text = Math.min(
-    claimedTokens.input - claimedTokens.audio,
-    audioClaim === null && isClaimed ? most.text + most.audio : most.text,
-  );
+  const textMost = audioClaim === null && isClaimed ? most.text + most.audio : most.text;
+  const claimedText = claimedTokens.input - claimedTokens.audio;
+  const text = Math.min(claimedText, textMost);
   const tokens = { input: audio + text, output: Math.min(claimedTokens.output, most.output) };
-  const flags: ProviderFlag[] = [];
-  if (!isClaimed && mayClaim) flags.push('usage_missing');
-  if (isClaimed && (tokens.input < claimedTokens.input || tokens.output < claimedTokens.output))
-    flags.push('usage_implausible');
+  let flags: readonly RaisedFlag[] = !isClaimed && mayClaim ? [...earlier, 'usage_missing'] : earlier;
+  if (isClaimed) {
+    flags = flagBeyond(flags, 'prompt', claimedText, textMost);
+    flags = flagBeyond(flags, 'audio', claimedTokens.audio, most.audio);
+    flags = flagBeyond(flags, 'completion', claimedTokens.output, most.output);
+  }
   return {
     usage: { prompt: BigInt(text), audio: BigInt(audio), completion: BigInt(tokens.output) },
     estimated: !isClaimed,

@@ -2,6 +2,7 @@ import { isObject, type JsonObject } from '#wire';
 import { BATCH_TIER, type Meter, type Price, pricedMeters, type ServiceTiers, type Usage } from '#billing/amounts';
 import { isDefaultTier, SEARCHES_MAX } from '#config';
 import type { Caller } from '#accounts';
+import { flagBeyond, type RaisedFlag } from '#call/flags';
 import { batchPriceOf, type Offer, serviceTiersOf } from '#catalog';
 
 /** A bound on searches: `sure` of them, and `open` times the most of a model, where the request sets no limit. */
@@ -209,10 +210,15 @@ export function splitUsage(claim: JsonObject, claimed: Claimed, parts: PricedPar
   return usage;
 }
 
-export const searchesFit = (
+/** `flags`, also with the searches of a claim if they are more than its provider was allowed. */
+export function flagSearches(
+  flags: readonly RaisedFlag[],
   claim: JsonObject,
   { atMost: { web_search: most }, searchesUnlimited }: PricedParts,
-): boolean => most === undefined || searchesUnlimited === true || (webSearchesOf(claim) ?? 0) <= most;
+): readonly RaisedFlag[] {
+  if (most === undefined || searchesUnlimited === true) return flags;
+  return flagBeyond(flags, 'web_search', webSearchesOf(claim) ?? 0, Number(most));
+}
 
 const CACHE = ['input_cache_read', 'input_cache_write', 'input_cache_write_1h'] as const;
 

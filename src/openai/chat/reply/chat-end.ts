@@ -18,7 +18,8 @@ import {
   type Usage,
 } from '#billing/amounts';
 import { completionTokens } from '#billing/amounts';
-import { type Cut, cutReply, type ProviderFlag, errorOfCut, type ReplyEnd } from '#call';
+import { type Cut, cutReply, errorOfCut, type ReplyEnd } from '#call';
+import type { RaisedFlag } from '#call/flags';
 import {
   claimedCompletion,
   cutUsage,
@@ -172,7 +173,7 @@ function toEnd(
   usage: ChatUsage,
   outcome: ReplyEnd['outcome'],
   estimated: boolean,
-  flags: readonly ProviderFlag[],
+  flags: readonly RaisedFlag[],
 ): ReplyEnd<ChatResult> {
   const serviceTier = tierOf(produced.serviceTier, produced.claim);
   const result: ChatResult = {

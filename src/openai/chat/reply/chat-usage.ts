@@ -1,8 +1,9 @@
 import { isObject, type JsonObject } from '#wire';
 import { completionTokens, promptTokens, type Usage } from '#billing/amounts';
-import { chargeOfCut, type Cut, type ProviderFlag } from '#call';
+import { chargeOfCut, type Cut } from '#call';
+import { flagBeyond, flagClaim, NO_FLAGS, type RaisedFlag } from '#call/flags';
 import type { ChatBudget, UnseenTokens } from '../request/chat-budget.ts';
-import { PLAIN, type PricedParts, searchesFit, splitUsage } from '../price/priced-parts.ts';
+import { flagSearches, PLAIN, type PricedParts, splitUsage } from '../price/priced-parts.ts';
 import { type PromptSize, tokensOf } from '../request/prompt-size.ts';
 import { NO_SOUND, spokenTokens } from '../request/sound.ts';
 
@@ -10,17 +11,15 @@ import { NO_SOUND, spokenTokens } from '../request/sound.ts';
 export interface ChatUsage {
   /** The billed usage; null when nothing valid was claimed. */
   readonly usage: Usage | null;
-  readonly flags: readonly ProviderFlag[];
+  readonly flags: readonly RaisedFlag[];
   /** The usage object for the client: the provider's own with the billed numbers in it, or measured numbers. */
   readonly shownUsage: Readonly<Record<string, unknown>>;
   readonly details: TokenDetails;
 }
 
-const NO_FLAGS: readonly ProviderFlag[] = [];
-const MISSING: readonly ProviderFlag[] = ['usage_missing'];
-const INVALID: readonly ProviderFlag[] = ['usage_invalid'];
-const OVER_CAP: readonly ProviderFlag[] = ['over_cap'];
-const IMPLAUSIBLE: readonly ProviderFlag[] = ['usage_implausible'];
+const MISSING: readonly RaisedFlag[] = ['usage_missing'];
+const INVALID: readonly RaisedFlag[] = ['usage_invalid'];
+const OVER_CAP: readonly RaisedFlag[] = ['over_cap'];
 
 export interface UsageBounds {
   readonly budget: ChatBudget;
@@ -65,14 +64,6 @@ export function readUsage(claim: unknown, bounds: UsageBounds, output: Output): 
   const explained =
     shownTokensMax(budget, output) + (unseen.max === null ? reasoningOf(claim) : unseen.max * completionsOf(budget));
   const completion = unseen.max === null ? within : Math.min(within, explained);
-  // A provider that was sent no cap is not flagged for exceeding it.
-  const claimed = budget.keptBy === 'provider' ? counts.completion : within;
-  const plausible =
-    prompt === counts.prompt &&
-    completion === claimed &&
-    completion <= explained &&
-    counts.adds &&
-    searchesFit(claim as JsonObject, bounds.parts ?? PLAIN);
   const details = tokenDetails(claim as Record<string, unknown>, prompt, completion);
   // If these members followed the spread in the literal, V8 would take many times as long.
   const shownUsage: Record<string, unknown> = { ...claim };
@@ -82,9 +73,32 @@ export function readUsage(claim: unknown, bounds: UsageBounds, output: Output): 
   return {
     usage: toUsage(prompt, completion, bounds, { claim: { members: claim as JsonObject, details }, output }),
     details,
-    flags: plausible ? NO_FLAGS : IMPLAUSIBLE,
+    flags: implausibleIn(counts, claim as JsonObject, bounds, explained),
     shownUsage,
   };
+}
+
+/**
+ * The flags of a claim. `explained`: the most completion tokens that were delivered. A provider that was sent no cap is
+ * not flagged for exceeding it.
+ */
+function implausibleIn(
+  { prompt, completion, adds }: ClaimedCounts,
+  claim: JsonObject,
+  { budget, parts = PLAIN }: UsageBounds,
+  explained: number,
+): readonly RaisedFlag[] {
+  const { promptTokensMax, completionTokensMax: cap, keptBy } = budget;
+  let flags = flagBeyond(NO_FLAGS, 'prompt', prompt, promptTokensMax);
+  if (keptBy === 'provider' || explained < cap)
+    flags = flagBeyond(flags, 'completion', completion, Math.min(cap, explained));
+  if (!adds) flags = flagTotal(flags, claim['total_tokens'], prompt + completion);
+  return flagSearches(flags, claim, parts);
+}
+
+function flagTotal(flags: readonly RaisedFlag[], total: unknown, sum: number): readonly RaisedFlag[] {
+  const claimed = typeof total === 'number' ? total : null;
+  return flagClaim(flags, { meter: 'total', claimed, ...((claimed ?? 0) > sum ? { most: sum } : { least: sum }) });
 }
 
 /** The most tokens that the delivered output can have, because a token has at least one byte. */
@@ -165,7 +179,10 @@ export function cutUsage(
   const ofPrompt = saidPrompt > 0n ? Number(saidPrompt) : measure.prompt_tokens;
   const tokens = Math.max(Number(saidCompletion), measure.completion_tokens);
   // Every request has a prompt, so a claim of 0 prompt tokens is wrong.
-  const flags = saidPrompt + saidCompletion === 0n && cut?.reason !== 'cancelled' ? IMPLAUSIBLE : claimed.flags;
+  const isZero = saidPrompt + saidCompletion === 0n && cut?.reason !== 'cancelled';
+  const flags = isZero
+    ? flagClaim(NO_FLAGS, { meter: 'completion', claimed: 0, least: Math.ceil(leastOf(measure)) })
+    : claimed.flags;
   const both = { ...(claim as JsonObject), ...partsOf(measure, saidPrompt === 0n) };
   return {
     usage: toUsage(ofPrompt, tokens, bounds, { claim: { members: both, details: claimed.details }, output }),
@@ -204,7 +221,7 @@ export function overCapUsage(
   claim: unknown,
   bounds: UsageBounds,
   output: Output,
-): { readonly usage: ChatUsage; readonly estimated: boolean; readonly flags: readonly ProviderFlag[] } {
+): { readonly usage: ChatUsage; readonly estimated: boolean; readonly flags: readonly RaisedFlag[] } {
   const claimed = bounds.budget.own === undefined ? null : parseClaim(claim);
   if (claimed === null) return { usage: measureUsage(bounds, output), estimated: true, flags: OVER_CAP };
   const usage = cutUsage(claim, bounds, output, null);
@@ -251,12 +268,18 @@ export function claimedCompletion(claim: unknown): number | null {
   return parseClaim(claim)?.completion ?? null;
 }
 
+interface ClaimedCounts {
+  readonly prompt: number;
+  readonly completion: number;
+  readonly adds: boolean;
+}
+
 /**
  * `adds` is false if the claim's total is not the sum of its parts. The parts are billed. Gemini and xAI count thinking
  * in the total, and not in the completion. If the claim names exactly this difference as reasoning, it counts as
  * completion, as with a service that counts it there.
  */
-function parseClaim(claim: unknown): { prompt: number; completion: number; adds: boolean } | null {
+function parseClaim(claim: unknown): ClaimedCounts | null {
   if (!isObject(claim)) return null;
   const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = claim;
   if (!isCount(prompt) || !isCount(completion)) return null;
@@ -270,7 +293,7 @@ export function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
-function unclaimed(flags: readonly ProviderFlag[], bounds: UsageBounds, output: Output): ChatUsage {
+function unclaimed(flags: readonly RaisedFlag[], bounds: UsageBounds, output: Output): ChatUsage {
   return { usage: null, details: NO_DETAILS, flags, shownUsage: measured(bounds, output) };
 }
 

@@ -34,6 +34,8 @@ interface Call {
     readonly duration_ms: number;
   }[];
   readonly flags: readonly string[];
+  /** Absent from an older gateway. */
+  readonly claims?: readonly Claim[];
   readonly parent: string | null;
   readonly created_at: string;
   readonly resolved_at: string | null;
@@ -41,6 +43,13 @@ interface Call {
   /** Absent from an older gateway. */
   readonly refund?: { readonly amount_usd: string; readonly reason: string; readonly at: string } | null;
   readonly children: readonly object[];
+}
+
+interface Claim {
+  readonly meter: string;
+  readonly claimed: number | null;
+  readonly most?: number;
+  readonly least?: number;
 }
 
 interface Refund {
@@ -187,6 +196,7 @@ function describe(call: Call, paint: Paint): string {
       ...known('error', call.error),
       ...(call.failed_attempts ?? []).map((failed) => ['failed', attemptIn(failed)] as const),
       ...known('flags', call.flags.join(', ')),
+      ...(call.claims ?? []).map((claim) => ['claimed', claimIn(claim)] as const),
       ...known('usage', usage.join(', ')),
       ...call.entries.map(({ type, amount_usd: amount }) => [ENTRY_NAMES[type] ?? type, `${amount} USD`] as const),
       ['charged', `${usd(call.cost_micro_usdc)} USD, of which the fee is ${usd(call.fee_micro_usdc)} USD`],
@@ -203,6 +213,9 @@ function describe(call: Call, paint: Paint): string {
     paint,
   );
 }
+
+const claimIn = ({ meter, claimed, most, least }: Claim) =>
+  `${claimed ?? 'no number of'} ${meter}, ${most === undefined ? `at least ${least} counted` : `at most ${most} possible`}`;
 
 type ListedAttempt = NonNullable<Call['failed_attempts']>[number];
 

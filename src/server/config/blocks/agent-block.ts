@@ -91,7 +91,7 @@ const place = {
 };
 const target = {
   ...place,
-  cost: callsCost({ per_call: CALL_PRICE, per_task: { ...CALL_PRICE, unit: 'task' }, ...COSTS_BY_USE }, null),
+  cost: callsCost({ per_call: CALL_PRICE, per_task: { ...CALL_PRICE, unit: 'task' }, ...COSTS_BY_USE }),
   head_timeout_ms: headTimeout('agent'),
   first_event_timeout_ms: firstEventTimeout('agent'),
 };

@@ -14,6 +14,7 @@ import {
 import { declaredOptions } from './declared.ts';
 import { apiOrSdkOptions, toApiOrSdkTarget } from './sdk-options.ts';
 import { alwaysWritten, field } from './field.ts';
+import { tableCost } from './price-tiers.ts';
 import {
   EDITED_IMAGE_PRICE,
   IMAGE_PRICE,
@@ -114,7 +115,32 @@ const offer = {
   'params.model': field('media.upstreamModel', UPSTREAM_MODEL),
 };
 
+/** The rates of each variant. Without costs for edits, an edit costs the same as an image. */
+function costsOfVariants(prices: ImagePrices): Readonly<Record<string, Rates>> {
+  const variants = imageVariants(prices);
+  if (Object.hasOwn(variants, EDIT)) return variants;
+  const edits = Object.entries(variants).map(([name, each]) => [`${EDIT}/${name}`, each] as const);
+  return { ...variants, ...Object.fromEntries(edits) };
+}
+
 const target = {
+  cost: tableCost(
+    {
+      prices: { generation: IMAGE_PRICE, prompt: PROMPT_PRICE, edit: IMAGE_PRICE, input_image: EDITED_IMAGE_PRICE },
+      tables: {
+        resolutions: { bounds: IMAGE_PRICE, takes: 'tiers', fault: tierFault, max: TIERS_MAX },
+        variants: { bounds: IMAGE_PRICE, takes: 'tiers with a quality', fault: variantFault, max: VARIANTS_MAX },
+      },
+      meaning:
+        'It may name tiers and qualities that have no price of their own. Words count only with `pricing.prompt`. ',
+      example: '{ generation = 0.03 }',
+    },
+    ({ single: { generation = 0n, prompt = null, edit = null, input_image: inputImage = null }, byName }) => {
+      const { resolutions = {}, variants = {} } = byName;
+      const prices = { generation, resolutions, variants, edit, inputImage, prompt };
+      return { rates: rates({ image: generation, prompt }), variants: costsOfVariants(prices) };
+    },
+  ),
   ...apiOrSdkOptions(IMAGE_PATHS.openai.make),
   'params.head_timeout_ms': headTimeout('image model'),
   'params.first_event_timeout_ms': firstEventTimeout('image model'),
@@ -195,8 +221,10 @@ export const IMAGE_BLOCK = defineBlock({
     'params.body': imageApi?.body,
   }),
   writtenLast: ['quotes', 'params.wire', 'params.edits', 'params.body'],
-  toTarget: ({ 'params.head_timeout_ms': headMs, 'params.first_event_timeout_ms': firstEventMs, ...values }, ...rest) =>
-    withTimeouts(toApiOrSdkTarget(values, ...rest), headMs, firstEventMs),
+  toTarget: (
+    { 'params.head_timeout_ms': headMs, 'params.first_event_timeout_ms': firstEventMs, cost, ...values },
+    ...rest
+  ) => withTimeouts({ ...toApiOrSdkTarget(values, ...rest), ...(cost === null ? {} : { cost }) }, headMs, firstEventMs),
 });
 
 const perImage = (price: MicroUsd | undefined) => (price === undefined ? undefined : perUnit(price));
@@ -255,7 +283,8 @@ interface ImageKind {
   readonly quality: string | null;
 }
 
-const nameOf = ({ edit, tier, quality }: ImageKind): string =>
+/** The name of the variant for exactly these properties; empty for none. */
+export const imageKindName = ({ edit, tier, quality }: ImageKind): string =>
   [edit ? EDIT : null, tier, quality].filter((part) => part !== null).join('/');
 
 /**
@@ -266,8 +295,8 @@ export function imageVariant(variants: Readonly<Record<string, unknown>>, kind: 
   const { tier } = kind;
   const edit = kind.edit && Object.hasOwn(variants, EDIT);
   const names = [
-    ...(tier === null ? [] : [nameOf({ ...kind, edit }), nameOf({ edit, tier, quality: null })]),
-    nameOf({ edit, tier: null, quality: null }),
+    ...(tier === null ? [] : [imageKindName({ ...kind, edit }), imageKindName({ edit, tier, quality: null })]),
+    imageKindName({ edit, tier: null, quality: null }),
   ];
   return names.find((name) => Object.hasOwn(variants, name));
 }
@@ -281,5 +310,5 @@ export function imageKinds(names: readonly string[]): ReadonlyMap<string, ImageK
     const [tier, quality = null] = name.split('/');
     return edits.map((edit): ImageKind => ({ edit, tier: tier || null, quality }));
   });
-  return new Map(kinds.map((kind) => [nameOf(kind), kind]));
+  return new Map(kinds.map((kind) => [imageKindName(kind), kind]));
 }

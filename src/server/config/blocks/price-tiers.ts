@@ -91,8 +91,11 @@ export function serviceTiers(prices: TierPrices): Option<Readonly<Record<string,
 export interface OfferCost {
   readonly rates: Rates;
   readonly serviceTiers: Readonly<Record<string, Rates>>;
-  /** Of tools that differ from `rates`, by their names. */
-  readonly ofTools?: Readonly<Record<string, Rates>>;
+  /**
+   * Those that differ from `rates`: of tools by their names, of images and videos by their variants (`1K/high`,
+   * `720p+audio`). A variant without its own has those of the one above it (`1K`).
+   */
+  readonly variants?: Readonly<Record<string, Rates>>;
 }
 
 const COST_MEANING =
@@ -117,33 +120,100 @@ export function modelCost(prices: TierPrices): Option<OfferCost | null> {
   });
 }
 
-/**
- * The rates that the vendor of a tool or an agent charges. `readTools` reads the costs of single tools, in the member
- * `tools`; null for a service without tools.
- */
-export function callsCost(
-  prices: TierPrices,
-  readTools: ((value: unknown) => Readonly<Record<string, Rates>>) | null,
+/** The keys of a cost: single costs, and tables of costs by name. */
+interface CostKeys {
+  readonly prices: TierPrices;
+  readonly tables?: Readonly<Record<string, NamedCosts>>;
+  /** Keys of another form. */
+  readonly others?: readonly string[];
+  /** Adds to the documentation how calls get their cost. */
+  readonly meaning?: string;
+  readonly example: string;
+}
+
+interface NamedCosts {
+  readonly bounds: PriceBounds;
+  /** The names, to follow "a table of". */
+  readonly takes: string;
+  readonly fault: (name: string) => string | null;
+  readonly max: number;
+}
+
+/** Costs as they are written: single ones by their keys, and those of tables by their names. */
+interface WrittenCosts {
+  readonly single: Readonly<Record<string, MicroUsd>>;
+  readonly byName: Readonly<Record<string, Readonly<Record<string, MicroUsd>>>>;
+  readonly others: Table;
+}
+
+/** The rates that the vendor of a service other than a model charges, in one table with keys of `pricing`. */
+export function tableCost(
+  { prices, tables = {}, others = [], meaning = '', example }: CostKeys,
+  toCost: (written: WrittenCosts) => Omit<OfferCost, 'serviceTiers'>,
 ): Option<OfferCost | null> {
-  const besides = readTools === null ? [] : ['tools'];
+  const keys = [...others, ...Object.keys(tables), ...Object.keys(prices)];
+  const also = [...Object.keys(tables), ...others].map((key) => `\`${key}\``).join(' and ');
   return option<OfferCost | null>({
-    takes: readTools === null ? 'table with keys of `pricing`' : 'table with keys of `pricing`, also `tools`',
-    meaning: `${COST_MEANING}. ${NO_TUNNEL}`,
+    takes: `table with keys of \`pricing\`${also === '' ? '' : `, also ${also}`}`,
+    meaning: `${COST_MEANING}. ${meaning}${NO_TUNNEL}`,
     optional: { text: 'unknown', fallback: null },
     read(value) {
-      const table = costTable(value, '{ per_call = 0.002 }');
-      if (table['per_call'] !== undefined && table['per_task'] !== undefined)
-        throw new WrongValue('has per_call and per_task', 'one of the two');
-      const { tools, ...rest } = table;
-      const base = readRates(readTools === null ? table : rest, prices, '', besides);
-      const ofTools = tools === undefined || readTools === null ? {} : readTools(tools);
-      if (Object.keys(base).length === 0 && Object.keys(ofTools).length === 0)
-        throw new WrongValue('has no cost', `one of ${[...Object.keys(prices), ...besides].join(', ')}`);
-      const complete = Object.entries(ofTools).map(([name, rates]) => [name, { ...base, ...rates }] as const);
-      return { rates: base, serviceTiers: {}, ...(complete.length > 0 && { ofTools: Object.fromEntries(complete) }) };
+      const table = costTable(value, example);
+      const single: Record<string, MicroUsd> = {};
+      const byName: Record<string, Readonly<Record<string, MicroUsd>>> = {};
+      for (const [key, cost] of Object.entries(table)) {
+        if (Object.hasOwn(tables, key)) byName[key] = readNamedCosts(key, cost, tables[key]!);
+        else if (Object.hasOwn(prices, key)) single[key] = readAt(key, cost, prices[key]!);
+        else if (!others.includes(key)) throw new WrongValue(`has ${show(key)}`, `one of ${keys.join(', ')}`);
+      }
+      if (Object.keys(single).length === 0 && Object.keys(byName).length === 0)
+        throw new WrongValue('has no cost', `one of ${keys.join(', ')}`);
+      return { ...toCost({ single, byName, others: table }), serviceTiers: {} };
     },
   });
 }
+
+/** Throws WrongValue, which names the key. */
+function readAt(key: string, cost: unknown, bounds: PriceBounds): MicroUsd {
+  try {
+    return readPrice(cost, bounds);
+  } catch (error) {
+    if (error instanceof WrongValue) throw new WrongValue(`${key} ${error.message}`, error.right);
+    throw error;
+  }
+}
+
+function readNamedCosts(
+  key: string,
+  value: unknown,
+  { bounds, takes, fault, max }: NamedCosts,
+): Readonly<Record<string, MicroUsd>> {
+  const right = `a table of ${takes} with USD per ${bounds.unit}, at most ${max} and at least one`;
+  const count = isTable(value) ? Object.keys(value).length : 0;
+  if (!isTable(value) || count === 0 || count > max) throw new WrongValue(`has ${key} = ${show(value)}`, right);
+  return Object.fromEntries(
+    Object.entries(value).map(([name, cost]) => {
+      const wrong = fault(name);
+      if (wrong !== null) throw new WrongValue(`has ${show(name)} in ${key}: it ${wrong}`, right);
+      return [name, readAt(`${key}.${name}`, cost, bounds)] as const;
+    }),
+  );
+}
+
+/** The rates that the vendor of a tool or an agent charges. `tools`: the costs of single tools, by their names. */
+export const callsCost = (prices: TierPrices, tools?: NamedCosts): Option<OfferCost | null> =>
+  tableCost(
+    { prices, ...(tools === undefined ? {} : { tables: { tools } }), example: '{ per_call = 0.002 }' },
+    ({ single, byName }) => {
+      if (single['per_call'] !== undefined && single['per_task'] !== undefined)
+        throw new WrongValue('has per_call and per_task', 'one of the two');
+      const base: MeterRates = Object.fromEntries(
+        Object.entries(single).map(([key, cost]) => [prices[key]!.meter, cost] as const),
+      );
+      const complete = Object.entries(byName['tools'] ?? {}).map(([name, call]) => [name, { ...base, call }] as const);
+      return { rates: base, ...(complete.length > 0 && { variants: Object.fromEntries(complete) }) };
+    },
+  );
 
 function costTable(value: unknown, example: string): Table {
   if (!isTable(value))
@@ -178,12 +248,7 @@ function readRates(table: Table, prices: TierPrices, path: string, besides: read
     const bounds = Object.hasOwn(prices, key) ? prices[key] : undefined;
     if (bounds === undefined)
       throw new WrongValue(`${path}has ${show(key)}`, `one of ${[...besides, ...Object.keys(prices)].join(', ')}`);
-    try {
-      rates[bounds.meter] = readPrice(value, bounds);
-    } catch (error) {
-      if (error instanceof WrongValue) throw new WrongValue(`${path}${key} ${error.message}`, error.right);
-      throw error;
-    }
+    rates[bounds.meter] = readAt(`${path}${key}`, value, bounds);
   }
   return rates;
 }

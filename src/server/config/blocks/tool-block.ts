@@ -4,7 +4,7 @@ import { formatUsd, type MicroUsd, type Rates } from '#billing/amounts';
 import { isPrototypeName } from '../names.ts';
 import { option, optionalWhole, tableOption, trueOrFalse, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
-import { isTable, REFERENCE } from '../reading.ts';
+import { REFERENCE } from '../reading.ts';
 import {
   bearerKey,
   COMMON_OPTIONS,
@@ -15,17 +15,7 @@ import {
   type HttpTarget,
 } from './block.ts';
 import { defaultedField, field, fieldsOf, type FieldsOf } from './field.ts';
-import {
-  CALL_PRICE,
-  callCost,
-  checkCap,
-  COSTS_BY_USE,
-  perUnitByName,
-  price,
-  PRICES_BY_USE,
-  rate,
-  readPrice,
-} from './price.ts';
+import { CALL_PRICE, callCost, checkCap, COSTS_BY_USE, perUnitByName, price, PRICES_BY_USE, rate } from './price.ts';
 import { callsCost } from './price-tiers.ts';
 
 const TOOLS_MAX = 1_000;
@@ -44,9 +34,6 @@ type ToolPrices = Readonly<Record<string, MicroUsd>>;
 interface PricesOfTools {
   readonly variants: Readonly<Record<string, Rates>>;
 }
-
-const ratesOfTools = (prices: ToolPrices): Readonly<Record<string, Rates>> =>
-  Object.fromEntries(Object.entries(prices).map(([name, call]) => [name, { call }]));
 
 const offer = {
   ...COMMON_OPTIONS,
@@ -67,30 +54,14 @@ const offer = {
       meaning: 'Prices of single tools whose price differs from `per_call`.',
       entries: { fault: toolNameFault, value: price(CALL_PRICE), max: TOOLS_MAX },
     }),
-    toFields: (prices: ToolPrices): PricesOfTools => ({ variants: ratesOfTools(prices) }),
+    toFields: (prices: ToolPrices): PricesOfTools => ({
+      variants: Object.fromEntries(Object.entries(prices).map(([name, call]) => [name, { call }])),
+    }),
     toValue: ({ variants }: PricesOfTools): ToolPrices =>
       Object.fromEntries(Object.entries(variants).map(([name, { call = 0n }]) => [name, call])),
     write: perUnitByName,
   },
 };
-
-/** Reads the costs of single tools. Throws WrongValue. */
-function readCostsOfTools(value: unknown): Readonly<Record<string, Rates>> {
-  const right = `a table of at most ${TOOLS_MAX} tool names with USD per call`;
-  if (!isTable(value) || Object.keys(value).length > TOOLS_MAX)
-    throw new WrongValue(`has tools = ${show(value)}`, right);
-  const costs = Object.entries(value).map(([name, cost]) => {
-    const fault = toolNameFault(name);
-    if (fault !== null) throw new WrongValue(`has the tool ${show(name)}: it ${fault}`, right);
-    try {
-      return [name, readPrice(cost, CALL_PRICE)] as const;
-    } catch (error) {
-      if (error instanceof WrongValue) throw new WrongValue(`tools.${name} ${error.message}`, error.right);
-      throw error;
-    }
-  });
-  return ratesOfTools(Object.fromEntries(costs));
-}
 
 /**
  * Reads a text for the start of a process. Messages do not repeat it, because people write secrets into commands.
@@ -216,7 +187,10 @@ const target = {
     read: (value) => readEndpoint(value, 'the address of an MCP server, such as https://mcp.example.com/mcp'),
   }),
   ...addressOptions,
-  cost: callsCost({ per_call: CALL_PRICE, ...COSTS_BY_USE }, readCostsOfTools),
+  cost: callsCost(
+    { per_call: CALL_PRICE, ...COSTS_BY_USE },
+    { bounds: CALL_PRICE, takes: 'tool names', fault: toolNameFault, max: TOOLS_MAX },
+  ),
   head_timeout_ms: headTimeout('tool'),
   command: option<string | null>({
     takes: 'name or path of a program',

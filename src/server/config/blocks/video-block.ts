@@ -6,6 +6,7 @@ import { COMMON_OPTIONS, defineBlock, headTimeout, MEDIA_OPTIONS, UPSTREAM_MODEL
 import { declaredOptions } from './declared.ts';
 import { alwaysWritten, field, flagField } from './field.ts';
 import { apiOrSdkOptions, toApiOrSdkTarget } from './sdk-options.ts';
+import { tableCost } from './price-tiers.ts';
 import { optionalPrice, price, SECOND_PRICE, VIDEO_PRICE, perUnit, rates } from './price.ts';
 
 const RESOLUTIONS = ['480p', '720p', '1080p', '4k'];
@@ -13,6 +14,9 @@ const WITH_AUDIO = '+audio';
 /** Multipliers have six decimals, like prices. */
 const ONE = 1_000_000n;
 const MULTIPLIER_MAX = 10n * ONE;
+
+const resolutionFault = (resolution: string) =>
+  RESOLUTIONS.includes(resolution) ? null : `must be one of ${RESOLUTIONS.join(', ')}`;
 
 const offer = {
   ...COMMON_OPTIONS,
@@ -31,7 +35,7 @@ const offer = {
     takes: `table of ${RESOLUTIONS.map((one) => `\`${one}\``).join(', ')} with USD per second`,
     meaning: 'Price of a second of video in each resolution that the service makes.',
     entries: {
-      fault: (resolution) => (RESOLUTIONS.includes(resolution) ? null : `must be one of ${RESOLUTIONS.join(', ')}`),
+      fault: resolutionFault,
       value: price(SECOND_PRICE),
       max: RESOLUTIONS.length,
     },
@@ -68,7 +72,23 @@ function readMultiplier(value: unknown): bigint {
   throw new WrongValue(`is ${show(value)}`, right);
 }
 
-const target = { ...apiOrSdkOptions(VIDEO_API.path), 'params.head_timeout_ms': headTimeout('video model') };
+const target = {
+  cost: tableCost(
+    {
+      prices: { base: VIDEO_PRICE },
+      tables: {
+        per_second: { bounds: SECOND_PRICE, takes: 'resolutions', fault: resolutionFault, max: RESOLUTIONS.length },
+      },
+      others: ['audio_multiplier'],
+      meaning: 'A resolution that `per_second` does not name costs as much as the dearest one. ',
+      example: '{ per_second = { "720p" = 0.05 } }',
+    },
+    ({ single: { base = null }, byName: { per_second: perSecond = {} }, others: { audio_multiplier: multiplier } }) =>
+      videoRates(perSecond, base, multiplier === undefined ? ONE : readMultiplier(multiplier)),
+  ),
+  ...apiOrSdkOptions(VIDEO_API.path),
+  'params.head_timeout_ms': headTimeout('video model'),
+};
 
 interface VideoPrices {
   readonly rates: Rates;
@@ -103,19 +123,8 @@ export const VIDEO_BLOCK = defineBlock({
     'pricing.base': call,
     'pricing.audio_multiplier': multiplier,
   }): VideoPrices {
-    const variants: [string, Rates][] = [];
-    let dearest = 0n;
-    for (const [resolution, second] of Object.entries(perSecond)) {
-      const withAudio = withSound(second, multiplier);
-      variants.push(
-        [resolution, rates({ second, call })],
-        [resolution + WITH_AUDIO, rates({ second: withAudio, call })],
-      );
-      if (withAudio > dearest) dearest = withAudio;
-    }
     return {
-      rates: rates({ second: dearest, call }),
-      variants: Object.fromEntries(variants),
+      ...videoRates(perSecond, call, multiplier),
       media: { resolutions: Object.keys(perSecond), formats: [] },
     };
   },
@@ -130,9 +139,25 @@ export const VIDEO_BLOCK = defineBlock({
     };
   },
   writtenLast: ['quotes', 'params.inputs'],
-  toTarget: ({ 'params.head_timeout_ms': headMs, ...values }, ...rest) =>
-    withTimeouts(toApiOrSdkTarget(values, ...rest), headMs),
+  toTarget: ({ 'params.head_timeout_ms': headMs, cost, ...values }, ...rest) =>
+    withTimeouts({ ...toApiOrSdkTarget(values, ...rest), ...(cost === null ? {} : { cost }) }, headMs),
 });
+
+/** The rates of each resolution with and without sound, and the highest of them. */
+function videoRates(
+  perSecond: Readonly<Record<string, MicroUsd>>,
+  call: MicroUsd | null,
+  multiplier: bigint,
+): Pick<VideoPrices, 'rates' | 'variants'> {
+  const variants: [string, Rates][] = [];
+  let dearest = 0n;
+  for (const [resolution, second] of Object.entries(perSecond)) {
+    const withAudio = withSound(second, multiplier);
+    variants.push([resolution, rates({ second, call })], [resolution + WITH_AUDIO, rates({ second: withAudio, call })]);
+    if (withAudio > dearest) dearest = withAudio;
+  }
+  return { rates: rates({ second: dearest, call }), variants: Object.fromEntries(variants) };
+}
 
 /** The multiplier between the variants with and without sound. 1 if all are free. */
 function audioMultiplier(variants: Readonly<Record<string, Rates>>): MicroUsd {

@@ -99,7 +99,7 @@ function chat({ name, base }: Called): readonly Snippet[] {
     },
     {
       id: 'a2a',
-      name: 'A2A',
+      name: 'A2A (curl)',
       code: sendMessage(`${base}/a2a/model/${name}`, 'What is a tollgate?'),
       note: 'The model as an agent.',
     },
