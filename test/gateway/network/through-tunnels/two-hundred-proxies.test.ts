@@ -298,15 +298,21 @@ for (const engine of DEEP ? (['embedded', 'postgres'] as const) : (['embedded'] 
       expect(fleet.failures).toEqual([]);
 
       // The catalogue.
-      const providers = await listing<{ id: string; name: string; services: number; status: string }[]>(
+      const providers = await listing<{ id: string; services: number; listings: { status: string }[] }[]>(
         gateway,
         '/providers',
       );
       expect(providers.map(({ id }) => id).sort()).toEqual(ids.toSorted());
-      expect(
-        new Set(providers.map(({ status }) => status)).size,
-        JSON.stringify(Map.groupBy(providers, ({ status }) => status)),
-      ).toBe(1);
+      // A service whose last call failed, because its proxy left, is failing until its next call. None is away or rests.
+      const listings = Map.groupBy(
+        providers.flatMap((provider) => provider.listings),
+        ({ status }) => status,
+      );
+      const failing = listings.get('failing')?.length ?? 0;
+      expect(failing).toBeLessThan(PROXIES * 0.1);
+      expect((listings.get('healthy')?.length ?? 0) + (listings.get('untried')?.length ?? 0)).toBe(
+        PROXIES * 2 - failing,
+      );
       expect(providers.every(({ services }) => services === 2)).toBe(true);
       const { endpoints } = await listing<{ endpoints: { provider_id: string; health: string }[] }>(
         gateway,
