@@ -44,6 +44,7 @@ describe('the record of a call', () => {
         durationMs: 345,
         finishReason: 'stop',
         flags: ['slow'],
+        claims: [{ meter: 'completion', claimed: 90, most: 40 }],
         estimated: false,
         cached: 7,
       }),
@@ -109,6 +110,7 @@ describe('the record of a call', () => {
       failed_attempts: [],
       status: 200,
       flags: ['slow'],
+      claims: [{ meter: 'completion', claimed: 90, most: 40 }],
       receipt: 'receipt-of-gen-1',
       parent: null,
       cost_lines: [{ meter: 'prompt', units: 12, usd_per_unit: '0.000001', amount_usd: '0.000012' }],
@@ -166,7 +168,7 @@ describe('the record of a call', () => {
     ]);
   });
 
-  it.each(['', '{}', 'null', '[1]', 'no json', '{"key":7,"stream":"yes","flags":3}'])(
+  it.each(['', '{}', 'null', '[1]', 'no json', '{"key":7,"stream":"yes","flags":3,"claims":3}'])(
     'can be shown though its details are %j',
     async (detail) => {
       const world = await openWorld();
@@ -184,7 +186,14 @@ describe('the record of a call', () => {
       });
       const { status, body } = await world.call<Generation>(key, 'GET', '/api/v1/generation?id=gen-1');
       expect(status).toBe(200);
-      expect(body.data).toMatchObject({ id: 'gen-1', model: null, streamed: null, flags: [], usage_details: {} });
+      expect(body.data).toMatchObject({
+        id: 'gen-1',
+        model: null,
+        streamed: null,
+        flags: [],
+        claims: [],
+        usage_details: {},
+      });
     },
   );
 

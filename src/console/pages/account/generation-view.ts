@@ -283,7 +283,7 @@ export function viewCall(record: LockRecord, networks: readonly string[]) {
     ...errorOf(record, call, run),
     failed_attempts: attemptsOf(run['failedAttempts']),
     flags: Array.isArray(run['flags']) ? run['flags'].filter((flag) => typeof flag === 'string') : [],
-    claims: (run['claims'] ?? []) as readonly ImplausibleClaim[],
+    claims: Array.isArray(run['claims']) ? (run['claims'] as readonly ImplausibleClaim[]) : [],
     parent: record.parent,
     created_at: new Date(record.createdAt).toISOString(),
     resolved_at: record.resolvedAt === null ? null : new Date(record.resolvedAt).toISOString(),
