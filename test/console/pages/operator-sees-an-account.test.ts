@@ -48,7 +48,7 @@ test('what an account used and called is on its page, and a call is refunded fro
 
   await page.getByRole('img', { name: 'Spending by day' }).waitFor();
   await pageHolds(visitor);
-  const used = page.getByRole('table', { name: 'What the account used' });
+  const used = page.getByRole('table', { name: 'Usage' });
   const by = page.getByRole('group', { name: 'Spending by' });
   await by.getByRole('button', { name: 'Month' }).click();
   await used.getByRole('cell', { name: new Date().toISOString().slice(0, 7) }).waitFor();
