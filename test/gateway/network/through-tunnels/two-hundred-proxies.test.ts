@@ -303,7 +303,7 @@ for (const engine of DEEP ? (['embedded', 'postgres'] as const) : (['embedded'] 
         '/providers',
       );
       expect(providers.map(({ id }) => id).sort()).toEqual(ids.toSorted());
-      // A service whose last call failed, because its proxy left, is failing until its next call. None is away or rests.
+      // A service whose last call failed, as its proxy left, is failing until its next one. None is away or rests.
       const listings = Map.groupBy(
         providers.flatMap((provider) => provider.listings),
         ({ status }) => status,
