@@ -12,7 +12,7 @@ import type { Primitive } from '#config';
 import { type Endpoint, type Offer, type Health, type PromptSums, isOwn } from '#catalog';
 import type { Call, Candidate, CallObserver, Cut, ReplyEnd, ProviderStream } from './call.ts';
 import { errorOfAttempt, UNREPEATED } from './attempt-error.ts';
-import { NO_FLAGS, nameFlags } from './flags.ts';
+import { nameFlags } from './flags.ts';
 import type { ClaimDensity } from './claim-density.ts';
 import type { RetryBudget } from './retry-budget.ts';
 import type { Router } from './routing/router.ts';
@@ -327,24 +327,7 @@ export class Attempts<R> {
     const { offer, price: requestedPrice, serviceTiers, variant } = this.#candidate;
     const { usage, outcome, estimated, finishReason, costMax = null, flags, cut, result, details, serviceTier } = end;
     const price = settledPrice(requestedPrice, serviceTiers, serviceTier, usage);
-    const detail = {
-      service: offer.service,
-      providerName: offer.provider.name,
-      outcome,
-      estimated,
-      finishReason,
-      flags: NO_FLAGS,
-      cut,
-      cached: toldOf(details?.cached),
-      cacheWritten: toldOf(details?.cacheWritten),
-      reasoning: toldOf(details?.reasoning),
-      serviceTier: serviceTier ?? undefined,
-      ownKey: this.#candidate.ownKey === undefined ? undefined : true,
-      attempts: this.#count,
-      failedAttempts: this.#call.failedAttempts,
-      firstByteMs: this.#firstByteAt === NEVER ? 0 : Math.round(this.#firstByteAt - this.#startedAt),
-      durationMs: Math.round(at - this.#begunAt),
-    };
+    const named = nameFlags(flags);
     return {
       type: 'end',
       price: price.id,
@@ -355,7 +338,26 @@ export class Attempts<R> {
       costMax,
       estimated,
       cut,
-      detail: flags.length === 0 && variant === undefined ? detail : { ...detail, ...nameFlags(flags), variant },
+      detail: {
+        service: offer.service,
+        providerName: offer.provider.name,
+        outcome,
+        estimated,
+        finishReason,
+        flags: named.flags,
+        claims: named.claims,
+        cut,
+        cached: toldOf(details?.cached),
+        cacheWritten: toldOf(details?.cacheWritten),
+        reasoning: toldOf(details?.reasoning),
+        serviceTier: serviceTier ?? undefined,
+        variant,
+        ownKey: this.#candidate.ownKey === undefined ? undefined : true,
+        attempts: this.#count,
+        failedAttempts: this.#call.failedAttempts,
+        firstByteMs: this.#firstByteAt === NEVER ? 0 : Math.round(this.#firstByteAt - this.#startedAt),
+        durationMs: Math.round(at - this.#begunAt),
+      },
       result,
     };
   }

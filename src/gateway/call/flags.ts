@@ -55,7 +55,10 @@ export interface NamedFlags {
   readonly claims?: readonly ImplausibleClaim[];
 }
 
+const NONE: NamedFlags = { flags: [] };
+
 export function nameFlags(raised: readonly RaisedFlag[]): NamedFlags {
+  if (raised.length === 0) return NONE;
   const flags = raised.map((flag) => (typeof flag === 'string' ? flag : 'usage_implausible'));
   const claims = raised.flatMap((flag) => (typeof flag === 'string' ? [] : flag.claims));
   return claims.length === 0 ? { flags } : { flags, claims };

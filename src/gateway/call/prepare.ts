@@ -243,12 +243,10 @@ function choose(
       refuseAboveMaxPrice(offer, price, most, request.preferences);
       const serviceTiers = serviceTiersOf(offer);
       const endpoint = ownEndpoint(offer, keys);
-      // Such services have neither service tiers nor keys of consumers.
-      if (request.variant !== undefined)
-        return { offer, price, estimate: estimate(price, most), variant: request.variant(offer) };
-      if (endpoint === null) return { offer, price, serviceTiers, estimate: estimate(price, most) };
+      const variant = request.variant?.(offer);
+      if (endpoint === null) return { offer, price, serviceTiers, estimate: estimate(price, most), variant };
       const own = atOwnKey({ offer, price, serviceTiers }, endpoint, ownKeys!.bps);
-      return { offer, ...own, estimate: estimate(own.price, most) };
+      return { offer, ...own, estimate: estimate(own.price, most), variant };
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       unfit ??= error;

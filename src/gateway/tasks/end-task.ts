@@ -1,5 +1,5 @@
 import { loadStatements, type Value } from '#store';
-import type { MeasuredWork, ReportedUsage } from '#call';
+import { type MeasuredWork, ONE_CALL, type ReportedUsage } from '#call';
 import { type NamedFlags, nameFlags } from '#call/flags';
 import type { Settlement, Usage } from '#billing/amounts';
 import { FIRST_POLL_MS } from './begin-task.ts';
@@ -25,7 +25,6 @@ const OWN_RUN_MS = 120_000;
 /** The most concurrent settlements of one task. */
 const WIDTH = 32;
 const NOTHING_USED: UsedByCall = { usage: null, flags: [] };
-const ONE_CALL: UsedByCall = { usage: { call: 1n }, flags: [] };
 const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
 
 const SQL = loadStatements(import.meta.url, './sql/tasks.sql', [
@@ -262,7 +261,7 @@ const GAVE_UP = 'gave_up';
 /** Each message of a task that gave output is paid as one call. Other usage is not known. */
 function givenUp({ output }: TaskRow, calls: readonly TaskCall[]): TaskEnding {
   if (!output) return { outcome: 'free', reason: GAVE_UP, used: new Map(), error: null, variant: null };
-  const used = new Map(calls.map(({ callId }) => [callId, ONE_CALL]));
+  const used = new Map(calls.map(({ callId }) => [callId, usedByCall(ONE_CALL)]));
   return { outcome: 'cut', reason: GAVE_UP, used, error: null, variant: null };
 }
 
@@ -273,10 +272,10 @@ function usageOfCalls(
   otherwise: ReportedUsage,
 ): Map<string, UsedByCall> {
   return new Map(
-    calls.map(({ callId, price }, index) => {
-      const { usage, flags } = usageOf?.({ callId, price }, index === 0, work) ?? otherwise;
-      return [callId, { usage, ...nameFlags(flags) }];
-    }),
+    calls.map(({ callId, price }, index) => [
+      callId,
+      usedByCall(usageOf?.({ callId, price }, index === 0, work) ?? otherwise),
+    ]),
   );
 }
 
@@ -303,6 +302,8 @@ interface TaskEnding {
 interface UsedByCall extends NamedFlags {
   readonly usage: Usage | null;
 }
+
+const usedByCall = ({ usage, flags }: ReportedUsage): UsedByCall => ({ usage, ...nameFlags(flags) });
 
 type Units = readonly (readonly [meter: string, units: string])[];
 

@@ -152,6 +152,7 @@ export function createSessionTransport<S extends KeptSession>(
         }
         await inside(service, inbound.session, context, { answer, idText }, async (use) => {
           if (kind === 'legacy') return message(use, inbound.message, inbound.acceptsEvents, context, answer);
+          // With one id for all, the refusal of a message would count as the end of another one's call.
           const responses = await runBatch(inbound.texts, (text, place) =>
             ofBatch(use, text, { ...context, requestId: requestIdAt(context.requestId, place) }),
           );
@@ -176,8 +177,7 @@ export function createSessionTransport<S extends KeptSession>(
 }
 
 /**
- * Runs the messages of a batch all at once, as clients expect. Each is a call of its own, with its own request id, so
- * that one that is refused is told apart from one that failed. Resolves to the responses as
+ * Runs the messages of a batch all at once, as clients expect. Each is a call of its own. Resolves to the responses as
  * one JSON array, in the order of their requests; to null for a batch without requests. `run` resolves to the response
  * to one message, or to null if it has none. `run` must not reject: a failure is a response too.
  */
