@@ -18,7 +18,8 @@ export const flagName = (flag: string): string => flag.replaceAll('_', ' ');
 export const flagText = (flag: string): string => FLAGS[flag] ?? '';
 
 const claimText = ({ meter, claimed, most, least }: CallDetail['claims'][number]): string => {
-  const units = `${claimed === null ? 'no number of' : formatNumber(claimed)} ${meter.replaceAll('_', ' ')}`;
+  const unit = meter.replaceAll('_', ' ');
+  const units = claimed === null ? `a ${unit} that is no number` : `${formatNumber(claimed)} ${unit}`;
   return most === undefined
     ? `Claimed: ${units}; at least ${formatNumber(least ?? 0)} counted.`
     : `Claimed: ${units}; at most ${formatNumber(most)} possible.`;

@@ -215,7 +215,7 @@ function describe(call: Call, paint: Paint): string {
 }
 
 const claimIn = ({ meter, claimed, most, least }: Claim) =>
-  `${claimed ?? 'no number of'} ${meter}, ${most === undefined ? `at least ${least} counted` : `at most ${most} possible`}`;
+  `${claimed === null ? `a ${meter} that is no number` : `${claimed} ${meter}`}, ${most === undefined ? `at least ${least} counted` : `at most ${most} possible`}`;
 
 type ListedAttempt = NonNullable<Call['failed_attempts']>[number];
 

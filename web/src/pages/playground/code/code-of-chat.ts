@@ -23,7 +23,7 @@ function a2a(agent: string, body: CallBody): Snippet {
   const text = messages.at(-1)!.content;
   return {
     id: 'a2a',
-    name: 'A2A by curl',
+    name: 'A2A (curl)',
     code: sendMessage(`${BOOT.base_url}/a2a/${agent}`, typeof text === 'string' ? text : 'Hello'),
     note: 'The same call by the protocol of agents.',
   };
