@@ -20,6 +20,7 @@ const PAGES = {
     '/admin?tab=accounts',
     `/admin?tab=accounts&${ACCOUNT}`,
     '/admin?tab=accounts&call=CALL',
+    '/admin?tab=usage',
     '/admin?tab=services',
     '/admin?tab=providers',
     '/admin?tab=providers&provider=PROVIDER',

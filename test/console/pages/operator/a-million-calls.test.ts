@@ -168,6 +168,7 @@ const PATHS = [
     'model',
     'week,model',
     'key',
+    'account,key',
     'provider',
     'primitive',
   ].map((groups) => `/usage?group_by=${groups}&start_date=FROM`),

@@ -36,6 +36,7 @@ beforeAll(async () => {
     'a failed call by its id alone': `/admin?tab=accounts&call=${failed!.id}`,
     'usage by account': '/admin?tab=usage',
     'usage by tag': '/admin?tab=usage&by=tag&tag=team',
+    'usage by key': '/admin?tab=usage&by=key',
     services: '/admin?tab=services',
     'services that lose money': '/admin?tab=services&only=losing',
     providers: '/admin?tab=providers',
@@ -115,7 +116,17 @@ test('the usage of all accounts is the sum of its rows, and a row leads to the a
   expect((await saved).suggestedFilename()).toBe('usage-all-by-account.csv');
   await page.getByRole('button', { name: 'Tag' }).click();
   await page.getByRole('table', { name: 'Usage' }).getByRole('columnheader', { name: 'team' }).waitFor();
-  await page.getByRole('button', { name: 'Account' }).click();
+  // Keys of two accounts may have one name.
+  await page.getByRole('button', { name: 'Key', exact: true }).click();
+  await rows
+    .filter({ has: page.getByRole('link', { name: 'Acme Ltd' }) })
+    .first()
+    .waitFor();
+  await rows
+    .filter({ has: page.getByRole('link', { name: 'globex' }) })
+    .first()
+    .waitFor();
+  await page.goto('/admin?tab=usage&by=tag');
   await rows.filter({ hasText: 'tollgate:local:acme' }).getByRole('link').click();
   await page.getByRole('heading', { name: 'acme' }).waitFor();
 });

@@ -63,6 +63,12 @@ function daysOf(time: string): { readonly start_date: string; readonly end_date?
 /** Sums of all accounts cost the database much more than those of one. */
 const [AGAIN_MS, ALL_AGAIN_MS] = [15_000, 60_000];
 
+/** What the API groups by. Keys of several accounts may have one name, so each comes with its account. */
+function groupOf(by: Group, tag: string, account: string | null): string {
+  if (by === 'tag') return `tag:${tag}`;
+  return by === 'key' && account === null ? 'account,key' : by;
+}
+
 const readFigures = (account: string | null, query: Readonly<Record<string, string>>): Promise<Figures> =>
   account === null
     ? call(api.GET('/admin/v1/usage', { params: { query } }))
@@ -80,8 +86,9 @@ export default function AllUsage(): ReactNode {
 export function Usage({ account }: { readonly account: string | null }): ReactNode {
   const [search, set] = useSearchState(START);
   const groups = account === null ? [ACCOUNT, ...GROUPS] : GROUPS;
-  const by: Group = [...groups, TAG].find(({ value }) => value === search.by)?.value ?? groups[0].value;
-  const query = { group_by: by === 'tag' ? `tag:${search.tag}` : by, ...daysOf(search.time) };
+  const known = search.tag === '' ? groups : [...groups, TAG];
+  const by: Group = known.find(({ value }) => value === search.by)?.value ?? groups[0].value;
+  const query = { group_by: groupOf(by, search.tag, account), ...daysOf(search.time) };
   const usage = useQuery({
     queryKey: [...ACCOUNTS, 'usage', account, query],
     queryFn: () => readFigures(account, query),
@@ -145,7 +152,8 @@ function FiguresView({
   readonly tag: string;
 }): ReactNode {
   // The answer may still be that of the choice before.
-  const by = (groups[0]?.startsWith('tag:') === true ? 'tag' : (groups[0] ?? 'day')) as Group;
+  const group = groups.at(-1) ?? 'day';
+  const by = (group.startsWith('tag:') ? 'tag' : group) as Group;
   const name = by === 'tag' ? tag : [ACCOUNT, ...GROUPS].find(({ value }) => value === by)!.text;
   const shown = rows.filter(({ requests, failed }) => requests + failed > 0);
   if (shown.length === 0)
@@ -175,24 +183,28 @@ function FiguresView({
           caption="Usage"
           columns={columnsOf(name, by)}
           rows={by === 'month' ? shown.toReversed() : shown}
-          rowKey={NAME[by]}
+          rowKey={(row) => [row.account, row.key, row.provider, NAME[by](row)].join(' ')}
         />
       )}
     </>
   );
 }
 
-/** The name of a row; that of an account with its id, and a link to its page. */
+/** The name of a row. An account has its id below, a key of one of several accounts has its account. */
 function Name({ of: row, by }: { readonly of: Row; readonly by: Group }): ReactNode {
-  if (by !== 'account' || row.account === undefined)
-    return <span className="font-medium break-words">{NAME[by](row)}</span>;
   const { account, account_label: label } = row;
+  if (account === undefined) return <span className="font-medium break-words">{NAME[by](row)}</span>;
+  const name = label == null || label === '' ? <AccountName account={account} /> : label;
   return (
     <>
-      <Link href={accountPage(account)} className="block font-medium break-words hover:underline">
-        {label == null || label === '' ? <AccountName account={account} /> : label}
+      {by === 'key' && <span className="block font-medium break-words">{NAME.key(row)}</span>}
+      <Link
+        href={accountPage(account)}
+        className={`block break-words ${by === 'key' ? 'text-sm link' : 'font-medium hover:underline'}`}
+      >
+        {name}
       </Link>
-      <span className="font-mono text-xs break-all text-soft">{account}</span>
+      {by === 'account' && <span className="font-mono text-xs break-all text-soft">{account}</span>}
     </>
   );
 }

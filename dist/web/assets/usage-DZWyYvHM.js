@@ -1,1 +1,0 @@
-export{n as Usage,t as default}from"./usage-B-7AH9YQ.js";
