@@ -327,7 +327,7 @@ export class Attempts<R> {
     const { offer, price: requestedPrice, serviceTiers, variant } = this.#candidate;
     const { usage, outcome, estimated, finishReason, costMax = null, flags, cut, result, details, serviceTier } = end;
     const price = settledPrice(requestedPrice, serviceTiers, serviceTier, usage);
-    const named = nameFlags(flags);
+    const namedFlags = nameFlags(flags);
     return {
       type: 'end',
       price: price.id,
@@ -344,8 +344,8 @@ export class Attempts<R> {
         outcome,
         estimated,
         finishReason,
-        flags: named.flags,
-        claims: named.claims,
+        flags: namedFlags.flags,
+        claims: namedFlags.claims,
         cut,
         cached: toldOf(details?.cached),
         cacheWritten: toldOf(details?.cacheWritten),

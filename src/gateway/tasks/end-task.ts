@@ -261,7 +261,7 @@ const GAVE_UP = 'gave_up';
 /** Each message of a task that gave output is paid as one call. Other usage is not known. */
 function givenUp({ output }: TaskRow, calls: readonly TaskCall[]): TaskEnding {
   if (!output) return { outcome: 'free', reason: GAVE_UP, used: new Map(), error: null, variant: null };
-  const used = new Map(calls.map(({ callId }) => [callId, usedByCall(ONE_CALL)]));
+  const used = new Map(calls.map(({ callId }) => [callId, useOfCall(ONE_CALL)]));
   return { outcome: 'cut', reason: GAVE_UP, used, error: null, variant: null };
 }
 
@@ -274,7 +274,7 @@ function usageOfCalls(
   return new Map(
     calls.map(({ callId, price }, index) => [
       callId,
-      usedByCall(usageOf?.({ callId, price }, index === 0, work) ?? otherwise),
+      useOfCall(usageOf?.({ callId, price }, index === 0, work) ?? otherwise),
     ]),
   );
 }
@@ -303,7 +303,7 @@ interface UsedByCall extends NamedFlags {
   readonly usage: Usage | null;
 }
 
-const usedByCall = ({ usage, flags }: ReportedUsage): UsedByCall => ({ usage, ...nameFlags(flags) });
+const useOfCall = ({ usage, flags }: ReportedUsage): UsedByCall => ({ usage, ...nameFlags(flags) });
 
 type Units = readonly (readonly [meter: string, units: string])[];
 

@@ -63,7 +63,7 @@ function daysOf(time: string): { readonly start_date: string; readonly end_date?
 /** Sums of all accounts cost the database much more than those of one. */
 const [AGAIN_MS, ALL_AGAIN_MS] = [15_000, 60_000];
 
-/** What the API groups by. Keys of several accounts may have one name, so each comes with its account. */
+/** Groups as the API names them. Keys of several accounts may have one name, so each comes with its account. */
 function groupOf(by: Group, tag: string, account: string | null): string {
   if (by === 'tag') return `tag:${tag}`;
   return by === 'key' && account === null ? 'account,key' : by;
