@@ -92,24 +92,24 @@ export async function findUsage(
   query: Query,
   usage: UsageQuery,
 ): Promise<{ readonly rows: readonly UsageRow[]; readonly asOf: number } | null> {
+  const period = periodOf(usage.groups);
   let rows: readonly UsageRow[] = [];
-  for (const part of partsOf(usage)) {
+  for (const part of period === 'day' ? [{ ...usage.range, day: null }] : partsOf(usage.range, period)) {
     rows = rows.concat(await findRows(query, usage, part));
     if (rows.length > USAGE_ROWS_MAX) return null;
   }
   return { rows: sortUsage(rows), asOf: (await findState(query)).asOf };
 }
 
-interface Part extends DayRange {
-  /** The day of the rows, if it is no column of them. */
-  readonly day: number | null;
+export interface UsagePart extends DayRange {
+  /** The day of the rows: the first one of the period. */
+  readonly day: number;
 }
 
-/** The days that are added up by one statement: those of a week or a month, else all. */
-function partsOf({ range, groups }: UsageQuery): readonly Part[] {
-  const period = periodOf(groups);
-  if (period === undefined || period === 'day') return [{ ...range, day: period === undefined ? 0 : null }];
-  const parts = new Map<number, Part>();
+/** The days of each period. */
+export function partsOf(range: DayRange, period: Period | undefined): readonly UsagePart[] {
+  if (period === undefined) return [{ ...range, day: 0 }];
+  const parts = new Map<number, UsagePart>();
   for (const each of daysOf(range)) {
     const day = PERIODS[period](each);
     parts.set(day, { first: parts.get(day)?.first ?? each, last: each, day });
@@ -117,7 +117,12 @@ function partsOf({ range, groups }: UsageQuery): readonly Part[] {
   return [...parts.values()];
 }
 
-async function findRows(query: Query, usage: UsageQuery, { first, last, day }: Part): Promise<readonly UsageRow[]> {
+/** The sums of UTC days. With `day: null` the rows have a column with their day. */
+export async function findRows(
+  query: Query,
+  usage: UsageQuery,
+  { first, last, day }: DayRange & { readonly day: number | null },
+): Promise<readonly UsageRow[]> {
   const { account, tag, model = '', key = '', provider = '', primitive = '' } = usage;
   const params = [account ?? '', first, last, model, key, provider, primitive, USAGE_ROWS_MAX + 1];
   const read = async (name: 'usageOfDays' | 'tagsOfDays', more: readonly string[]) =>

@@ -157,6 +157,7 @@ const PATHS = [
     (groups) => `${ACCOUNT}/usage?group_by=${groups}&start_date=FROM`,
   ),
   `${ACCOUNT}/usage?group_by=day&start_date=FROM&time_zone=Europe%2FBerlin`,
+  `${ACCOUNT}/usage?group_by=month,tag:team&start_date=FROM&time_zone=Europe%2FBerlin`,
   ...[
     'account',
     'month,account',
@@ -172,6 +173,7 @@ const PATHS = [
     'provider',
     'primitive',
   ].map((groups) => `/usage?group_by=${groups}&start_date=FROM`),
+  '/usage?group_by=month,account&start_date=FROM&time_zone=Europe%2FBerlin',
   `${ACCOUNT}/calls?limit=25`,
   `${ACCOUNT}/calls?limit=25&failed=true`,
   `${ACCOUNT}/calls?limit=25&failed=false`,
