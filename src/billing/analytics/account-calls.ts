@@ -1,7 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { loadStatements, type Query, type Row, type Statement } from '#store';
+import { rowsText } from './sums.ts';
 
-const SQL = loadStatements(import.meta.url, '../sql/statement.sql', ['resolvedCalls', 'chargedCalls']);
+const SQL = loadStatements(import.meta.url, '../sql/statement.sql', [
+  'resolvedCalls',
+  'resolvedCallsOfDays',
+  'chargedCalls',
+]);
 
 /** Epoch milliseconds. `until` is exclusive. */
 export interface TimeRange {
@@ -19,7 +24,11 @@ const PAGE = 1_000;
 export const resolvedCalls = (query: Query, account: string, range: TimeRange) =>
   inPages(query, SQL.resolvedCalls, account, range);
 
-/** The same of charged calls alone, with what a statement needs. */
+/** The same of those that ended on some of its UTC days, in days since 1970-01-01. */
+export const resolvedCallsOfDays = (query: Query, account: string, range: TimeRange, days: readonly number[]) =>
+  inPages(query, SQL.resolvedCallsOfDays, account, range, [rowsText(days.map((day) => [day]))]);
+
+/** Charged calls alone, with what a statement needs. */
 export const chargedCalls = (query: Query, account: string, range: TimeRange) =>
   inPages(query, SQL.chargedCalls, account, range);
 
@@ -28,9 +37,10 @@ async function* inPages(
   statement: Statement,
   account: string,
   { from, until }: TimeRange,
+  more: readonly string[] = [],
 ): AsyncGenerator<readonly Row[], void, undefined> {
   for (let place: readonly [number | bigint, string] = [0, '']; ;) {
-    const rows = await query(statement, [account, from, until, ...place, PAGE]);
+    const rows = await query(statement, [account, from, until, ...place, PAGE, ...more]);
     yield rows;
     const last = rows.at(-1);
     if (last === undefined || rows.length < PAGE) return;

@@ -1,7 +1,7 @@
-import type { Query } from '#store';
-import { resolvedCalls, type TimeRange } from './account-calls.ts';
+import type { Query, Row } from '#store';
+import { resolvedCallsOfDays } from './account-calls.ts';
 import { type CallFacts, DAY_MS, readCall } from './call-facts.ts';
-import { findState } from './roll-up-state.ts';
+import { findState, type RollUpState } from './roll-up-state.ts';
 import {
   added,
   findAccounts,
@@ -30,20 +30,21 @@ export async function findZonedUsage(
   usage: UsageQuery,
   zone: TimeZone,
 ): Promise<{ readonly rows: readonly UsageRow[]; readonly asOf: number } | 'many' | null> {
-  const { whole, rest } = splitAt(zone, usage);
   const rows = new Map<string, UsageRow>();
   const add = (row: UsageRow) => {
     const name = JSON.stringify([row.day, row.account, row.model, row.key, row.provider, row.primitive, row.tag]);
     const before = rows.get(name);
     rows.set(name, before === undefined ? row : { ...row, ...added(before, row) });
   };
-  let [calls, asOf] = [0, 0];
+  const state = await findState(query);
+  const { parts, days } = splitAt(zone, usage, state);
   const groups = usage.groups.filter((group) => group !== 'day');
-  for (const part of whole) {
+  for (const part of parts) {
     for (const row of await findRows(query, { ...usage, groups }, part)) add(row);
     if (rows.size > USAGE_ROWS_MAX) return null;
   }
-  for await (const page of pagesOf(query, usage, rest)) {
+  let [calls, asOf] = [0, parts.length === 0 ? 0 : state.asOf];
+  for await (const page of pagesOf(query, usage, zone, days)) {
     calls += page.length;
     if (calls > CALLS_MAX) return 'many';
     for (const row of page) {
@@ -54,41 +55,39 @@ export async function findZonedUsage(
     }
     if (rows.size > USAGE_ROWS_MAX) return null;
   }
-  if (whole.length > 0) ({ asOf } = await findState(query));
   return { rows: sortUsage([...rows.values()]), asOf };
 }
 
-/** The UTC days that lie within one period of the zone, and the time between them. */
-function splitAt(zone: TimeZone, { range, groups }: UsageQuery) {
-  const whole: UsagePart[] = [];
-  const rest: { readonly from: number; until: number }[] = [];
-  const addRest = (from: number, until: number) => {
-    const last = rest.at(-1);
-    if (last?.until === from) last.until = until;
-    else if (from < until) rest.push({ from, until });
-  };
+/**
+ * `parts`: the UTC days that lie within one period of the zone, and whose sums are there and complete. `days`: all other
+ * UTC days of the time.
+ */
+function splitAt(zone: TimeZone, { range, groups }: UsageQuery, { usageSince, asOf }: RollUpState) {
+  const parts: UsagePart[] = [];
+  const days: number[] = [];
   for (const part of partsOf(range, periodOf(groups))) {
     const [from, until] = [zone.startOf(part.first), zone.startOf(part.last + 1)];
-    const first = Math.ceil(from / DAY_MS);
-    const last = Math.floor(until / DAY_MS) - 1;
-    if (first > last) {
-      addRest(from, until);
-      continue;
-    }
-    whole.push({ first, last, day: part.day });
-    addRest(from, first * DAY_MS);
-    addRest((last + 1) * DAY_MS, until);
+    const first = Math.max(Math.ceil(from / DAY_MS), usageSince);
+    const last = Math.min(UTC.dayAt(until), UTC.dayAt(asOf)) - 1;
+    if (first <= last) parts.push({ first, last, day: part.day });
+    for (let day = UTC.dayAt(from); day * DAY_MS < until; day++)
+      if ((day < first || day > last) && days.at(-1) !== day) days.push(day);
   }
-  return { whole, rest: rest as readonly TimeRange[] };
+  return { parts, days };
 }
 
 /** Of all accounts: those that the sums know, so the first calls of an account come with its sums. */
-async function* pagesOf(query: Query, { account }: UsageQuery, times: readonly TimeRange[]) {
-  for (const time of times) {
-    const days = { first: UTC.dayAt(time.from), last: UTC.dayAt(time.until - 1) };
-    const accounts = account === null ? await findAccounts(query, days) : [account];
-    for (const each of accounts) yield* resolvedCalls(query, each, time);
-  }
+async function* pagesOf(
+  query: Query,
+  { account, range }: UsageQuery,
+  zone: TimeZone,
+  days: readonly number[],
+): AsyncGenerator<readonly Row[], void, undefined> {
+  const time = { from: zone.startOf(range.first), until: zone.startOf(range.last + 1) };
+  const [first, last] = [days[0], days.at(-1)];
+  if (first === undefined || last === undefined) return;
+  const accounts = account === null ? await findAccounts(query, { first, last }) : [account];
+  for (const each of accounts) yield* resolvedCallsOfDays(query, each, time, days);
 }
 
 /** A consumer's sums have no cost of the operator. */

@@ -5,8 +5,15 @@ SELECT id, account, state, provider, price, charged, fee, created_at, resolved_a
 WHERE account = $1 AND created_at < $3 AND created_at >= $4 AND (created_at > $4 OR id > $5) AND resolved_at >= $2 AND resolved_at < $3
 ORDER BY created_at, id LIMIT $6
 
+-- name: resolvedCallsOfDays
+-- The same of those that ended on the UTC days $7, a JSON object of arrays, each with one day.
+SELECT id, account, state, provider, price, charged, fee, created_at, resolved_at, lock_detail, usage, detail FROM locks
+WHERE account = $1 AND created_at < $3 AND created_at >= $4 AND (created_at > $4 OR id > $5) AND resolved_at >= $2 AND resolved_at < $3
+  AND resolved_at / 86400000 IN (SELECT CAST(value ->> 0 AS BIGINT) FROM json_each($7))
+ORDER BY created_at, id LIMIT $6
+
 -- name: chargedCalls
--- The same of charged calls alone, with what a statement needs.
+-- As resolvedCalls, of charged calls alone, with what a statement needs.
 SELECT id, charged, created_at, resolved_at, lock_detail, detail FROM locks
 WHERE account = $1 AND created_at < $3 AND created_at >= $4 AND (created_at > $4 OR id > $5) AND resolved_at >= $2 AND resolved_at < $3 AND charged > 0
 ORDER BY created_at, id LIMIT $6

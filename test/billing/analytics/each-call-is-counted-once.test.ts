@@ -3,13 +3,17 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   COMPARE_TEMPORARY,
   compareSums,
+  createOldUsage,
   createRollUp,
   findUsage,
   findZonedUsage,
   PERIODS,
+  type TimeZone,
   timeZoneOf,
   UTC,
   type UsageGroup,
+  type UsageQuery,
+  type UsageRow,
 } from '#analytics';
 import { audit, createLedger, expireAll } from '#billing/compose';
 import type { Ledger } from '#billing';
@@ -255,34 +259,47 @@ async function expectGrouped(ended: readonly Ended[]): Promise<void> {
   for (const zone of ZONES)
     for (const groups of GROUPINGS)
       for (const tag of [undefined, 'team']) {
-        const question = { account: null, range: RANGE, groups, tag };
-        const answer = await opened.database.snapshot('test', (query) =>
-          zone === UTC ? findUsage(query, question) : findZonedUsage(query, question, zone),
-        );
-        if (answer === null || answer === 'many') throw new Error('there are too few calls for this');
-        const { rows } = answer;
+        const rows = await expectRows(ended, { account: null, range: RANGE, groups, tag }, zone);
         expect([`[] ${rows.reduce((sum, row) => sum + row.charged, 0n)}`]).toEqual(charged);
-        const period = (['day', 'week', 'month'] as const).find((group) => groups.includes(group));
-        const of = (group: UsageGroup, value: string) => (groups.includes(group) ? value : '');
-        const keyOf = ({ call, at, isSettled }: Ended) => [
-          period === undefined ? 0 : PERIODS[period](zone.dayAt(at)),
-          of('account', call.account),
-          of('model', call.service),
-          of('key', call.key ?? ''),
-          of('provider', isSettled ? call.provider : ''),
-          of('primitive', call.primitive),
-          tag === undefined ? '' : (call.tags?.[tag] ?? ''),
-        ];
-        expect(
-          rows
-            .map((row) => {
-              const key = [row.day, row.account, row.model, row.key, row.provider, row.primitive, row.tag];
-              const sums = [row.requests, row.failed, row.charged, row.prompt, row.completion, row.reasoning];
-              return `${JSON.stringify(key)} ${sums.join(',')}`;
-            })
-            .sort(),
-        ).toEqual(grouped(ended, keyOf, false));
       }
+}
+
+/** An account's sums by month of another zone: complete also while the sums of days are behind, or gone with their age. */
+const expectOwnMonths = (ended: readonly Ended[]) =>
+  expectRows(
+    ended.filter(({ call: { account } }) => account === ACCOUNTS[0]),
+    { account: ACCOUNTS[0]!, range: RANGE, groups: ['month', 'model'] },
+    ZONES[1]!,
+  );
+
+async function expectRows(ended: readonly Ended[], question: UsageQuery, zone: TimeZone): Promise<readonly UsageRow[]> {
+  const { groups, tag } = question;
+  const answer = await opened.database.snapshot('test', (query) =>
+    zone === UTC ? findUsage(query, question) : findZonedUsage(query, question, zone),
+  );
+  if (answer === null || answer === 'many') throw new Error('there are too few calls for this');
+  const { rows } = answer;
+  const period = (['day', 'week', 'month'] as const).find((group) => groups.includes(group));
+  const of = (group: UsageGroup, value: string) => (groups.includes(group) ? value : '');
+  const keyOf = ({ call, at, isSettled }: Ended) => [
+    period === undefined ? 0 : PERIODS[period](zone.dayAt(at)),
+    of('account', call.account),
+    of('model', call.service),
+    of('key', call.key ?? ''),
+    of('provider', isSettled ? call.provider : ''),
+    of('primitive', call.primitive),
+    tag === undefined ? '' : (call.tags?.[tag] ?? ''),
+  ];
+  expect(
+    rows
+      .map((row) => {
+        const key = [row.day, row.account, row.model, row.key, row.provider, row.primitive, row.tag];
+        const sums = [row.requests, row.failed, row.charged, row.prompt, row.completion, row.reasoning];
+        return `${JSON.stringify(key)} ${sums.join(',')}`;
+      })
+      .sort(),
+  ).toEqual(grouped(ended, keyOf, false));
+  return rows;
 }
 
 describe.each(ENGINES)('%s', (engine) => {
@@ -294,10 +311,15 @@ describe.each(ENGINES)('%s', (engine) => {
       fc
         .asyncProperty(fc.array(step, { minLength: 1, maxLength: 60, size: 'max' }), async (steps) => {
           const ended = await play(steps);
+          // On PostgreSQL each start begins another journal, and the sums may have one of them and not the other.
+          if (engine === 'sqlite') await expectOwnMonths(ended);
           expect(await rollUp(gateways[0]!, 20_000)).toEqual([]);
           await expectCounted(ended);
           await expectGrouped(ended);
           expect(await differences()).toEqual([]);
+          const old = createOldUsage({ database: opened.database, now: () => START + 5 * DAY_MS, days: 5 });
+          while ((await old.sweep(10)) === 10);
+          await expectOwnMonths(ended);
         })
         .afterEach(async () => {
           await opened.dispose();

@@ -36,7 +36,7 @@ export const timeZoneSchema = {
   maxLength: 64,
   default: UTC.name,
   description:
-    'The time zone of days, weeks and months, by its IANA name, such as `Europe/Berlin`. Another than UTC adds the calls themselves up, which takes longer, and knows no calls in archives.',
+    'The time zone of days, weeks and months, by its IANA name, such as `Europe/Berlin`. Another than UTC adds calls up one by one, which takes longer, and knows no calls in archives.',
   [DOCUMENTED]: { pattern: '^(?:UTC|Europe/Berlin|America/New_York|Asia/Kathmandu)$' },
 } as const;
 
