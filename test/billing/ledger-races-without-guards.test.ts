@@ -2,77 +2,16 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { createLedger as CreateLedger } from '#billing/compose';
 import type { Ledger } from '#billing';
 import { openEngine, type EngineName } from '../support/engines.ts';
+import { GUARDS } from '../support/ledger-guards.ts';
 import { createMutant, type Mutant, type Mutation } from '../support/mutant.ts';
 import { raceChildren, raceForLeases, raceLocks, type Race, type RaceOptions } from '../support/lock-race.ts';
 
-/*
- * The race of ledger-races.test.ts must fail without the guards, else it shows nothing. Three stand one behind the
- * other: the decision's comparison, the row locks that make it true, the CHECK in the database.
- */
-const COMPARISON: Mutation = {
-  file: 'src/billing/ledger/ledger-decide.ts',
-  find: 'escrow.available < amount',
-  put: 'false',
-};
-const ROW_LOCKS: Mutation = {
-  file: 'src/billing/sql/ledger-postgres.sql',
-  find: 'ANY ($2::text[]) AND stripe IS NULL))\nORDER BY id FOR UPDATE',
-  put: 'ANY ($2::text[]) AND stripe IS NULL))\nORDER BY id',
-};
-/** Rows that this gateway knows are compared when a group that was decided on them is written. */
-const ASSUMPTIONS: Mutation = {
-  file: 'src/billing/ledger/ledger-postgres.ts',
-  find: '[BEGIN, ...assumeSteps(state)]',
-  put: '[BEGIN]',
-};
-/** Leases that this gateway knows are compared too, and another gateway that takes one back locks it. */
-const LEASE_ASSUMPTIONS: Mutation = {
-  file: 'src/billing/ledger/ledger-postgres-write.ts',
-  find: '[...steps, accountStripes, budgetStripes]',
-  put: '[...steps]',
-};
-const LEASED_ROOM: Mutation = {
-  file: 'src/billing/ledger/ledger-decide.ts',
-  find: 'spent + locked + leased + amount > budget.limit',
-  put: 'spent + locked + amount > budget.limit',
-};
-const STRIPE_CHECK: Mutation = {
-  file: 'src/foundation/store/migrations/0053_account-stripes.sql',
-  find: 'CHECK (available >= 0)',
-  put: 'CHECK (available IS NOT NULL)',
-};
-const CHECK: Mutation = {
-  file: 'src/foundation/store/migrations/0001_ledger.sql',
-  find: "CHECK (available >= 0 OR id LIKE 'treasury:%')",
-  put: 'CHECK (available IS NOT NULL)',
-};
-/** On the embedded engine a decision is checked before it is written, as the tables follow later. */
-const EMBEDDED_CHECK: Mutation = {
-  file: 'src/billing/ledger/ledger-sqlite.ts',
-  find: 'available >= 0n || mayBeNegative(id)',
-  put: 'true',
-};
-const EMBEDDED_LENDING_CHECK: Mutation = {
-  file: 'src/billing/ledger/ledger-sqlite.ts',
-  find: 'lent > lendable',
-  put: 'false',
-};
-const LENDING_COMPARISON: Mutation = {
-  file: 'src/billing/ledger/ledger-decide.ts',
-  find: 'left < amount',
-  put: 'false',
-};
-const LENDING_CHECK: Mutation = {
-  file: 'src/foundation/store/migrations/0009_runs.sql',
-  find: 'CHECK (lent >= 0 AND lent <= lendable)',
-  put: 'CHECK (lent >= 0)',
-};
-
+/* The race of ledger-races.test.ts must fail without the guards, else it shows nothing. */
 const AFFORDABLE = 300;
 const ATTEMPTS = 1_500;
 
-let mutant: Mutant | undefined;
-afterEach(() => mutant?.dispose());
+const mutants: Mutant[] = [];
+afterEach(() => mutants.splice(0).forEach((mutant) => mutant.dispose()));
 
 const raceForBudget = (ledgers: readonly Ledger[], options: RaceOptions) => raceForLeases(ledgers, options, 'budget');
 
@@ -85,7 +24,8 @@ async function raceBy<T>(
   mutations: readonly Mutation[],
   { affordable, attempts } = { affordable: AFFORDABLE, attempts: ATTEMPTS },
 ): Promise<T> {
-  mutant = createMutant(mutations);
+  const mutant = createMutant(mutations);
+  mutants.push(mutant);
   const { createLedger } = (await import(mutant.url('src/billing/compose.ts'))) as {
     createLedger: typeof CreateLedger;
   };
@@ -102,27 +42,38 @@ async function raceBy<T>(
   }
 }
 
+/** Without a guard a race is lost by chance, on a busy machine not always the first time. */
+async function lostRace<T extends { readonly granted: number }>(
+  run: () => Promise<T>,
+  affordable = AFFORDABLE,
+): Promise<T> {
+  for (let round = 1; ; round += 1) {
+    const result = await run();
+    if (result.granted > affordable || round === 5) return result;
+  }
+}
+
 describe('the race is lost without', () => {
   test('the comparison and the CHECK (sqlite)', async () => {
-    const { granted, available } = await race('sqlite', [COMPARISON, CHECK, EMBEDDED_CHECK]);
+    const { granted, available } = await race('sqlite', [GUARDS.comparison, GUARDS.check, GUARDS.embeddedCheck]);
     expect(granted).toBe(ATTEMPTS);
     expect(available).toBeLessThan(0n);
   });
 
   test('the comparison and the CHECK (postgres)', async () => {
-    const { granted, available } = await race('postgres', [COMPARISON, CHECK]);
+    const { granted, available } = await race('postgres', [GUARDS.comparison, GUARDS.check]);
     expect(granted).toBe(ATTEMPTS);
     expect(available).toBeLessThan(0n);
   });
 
   test('the row locks and the CHECK (postgres)', async () => {
-    const { granted, available } = await race('postgres', [ROW_LOCKS, CHECK]);
+    const { granted, available } = await lostRace(() => race('postgres', [GUARDS.rowLocks, GUARDS.check]));
     expect(granted).toBeGreaterThan(AFFORDABLE);
     expect(available).toBeLessThan(0n);
   });
 
   test('the comparison of known rows and the CHECK (postgres)', async () => {
-    const { granted, available } = await race('postgres', [ASSUMPTIONS, CHECK]);
+    const { granted, available } = await lostRace(() => race('postgres', [GUARDS.assumptions, GUARDS.check]));
     expect(granted).toBeGreaterThan(AFFORDABLE);
     expect(available).toBeLessThan(0n);
   });
@@ -130,7 +81,7 @@ describe('the race is lost without', () => {
 
 describe('the CHECK alone refuses, with errors instead of refusals, without', () => {
   test('the comparison (sqlite)', async () => {
-    expect(await race('sqlite', [COMPARISON])).toMatchObject({
+    expect(await race('sqlite', [GUARDS.comparison])).toMatchObject({
       granted: AFFORDABLE,
       refused: 0,
       failed: ATTEMPTS - AFFORDABLE,
@@ -139,11 +90,11 @@ describe('the CHECK alone refuses, with errors instead of refusals, without', ()
   });
 
   test('the row locks (postgres)', async () => {
-    expect(await race('postgres', [ROW_LOCKS])).toMatchObject({ granted: AFFORDABLE, available: 0n });
+    expect(await race('postgres', [GUARDS.rowLocks])).toMatchObject({ granted: AFFORDABLE, available: 0n });
   });
 
   test('the comparison of known rows (postgres)', async () => {
-    expect(await race('postgres', [ASSUMPTIONS])).toMatchObject({ granted: AFFORDABLE, available: 0n });
+    expect(await race('postgres', [GUARDS.assumptions])).toMatchObject({ granted: AFFORDABLE, available: 0n });
   });
 });
 
@@ -169,20 +120,26 @@ describe('the race for leases', () => {
   });
 
   test('is lost without the comparison of known leases and the CHECK', async () => {
-    const { granted, available } = await raceBy(raceForLeases, 'postgres', [LEASE_ASSUMPTIONS, STRIPE_CHECK], many);
+    const { granted, available } = await lostRace(
+      () => raceBy(raceForLeases, 'postgres', [GUARDS.leaseAssumptions, GUARDS.stripeCheck], many),
+      many.affordable,
+    );
     expect(granted).toBeGreaterThan(many.affordable);
     expect(available).toBeLessThan(0n);
   });
 
   test('is won by the CHECK alone', async () => {
-    expect(await raceBy(raceForLeases, 'postgres', [LEASE_ASSUMPTIONS], many)).toMatchObject({
+    expect(await raceBy(raceForLeases, 'postgres', [GUARDS.leaseAssumptions], many)).toMatchObject({
       granted: many.affordable,
       available: 0n,
     });
   });
 
   test('of a budget is lost if the budget does not count leased room', async () => {
-    const { granted } = await raceBy(raceForBudget, 'postgres', [LEASED_ROOM], many);
+    const { granted } = await lostRace(
+      () => raceBy(raceForBudget, 'postgres', [GUARDS.leasedRoom], many),
+      many.affordable,
+    );
     expect(granted).toBeGreaterThan(many.affordable);
   });
 });
@@ -192,23 +149,25 @@ describe("the race for a parent's last micro-USD", () => {
 
   test.each(['sqlite', 'postgres'] as const)('is lost without the comparison and the CHECK (%s)', async (engine) => {
     const { granted, lent } = await raceBy(raceChildren, engine, [
-      LENDING_COMPARISON,
-      LENDING_CHECK,
-      EMBEDDED_LENDING_CHECK,
+      GUARDS.lendingComparison,
+      GUARDS.lendingCheck,
+      GUARDS.embeddedLendingCheck,
     ]);
     expect(granted).toBe(ATTEMPTS);
     expect(lent).toBeGreaterThan(lendable);
   });
 
   test('is lost without the row locks of its account and the CHECK (postgres)', async () => {
-    const { granted, lent } = await raceBy(raceChildren, 'postgres', [ROW_LOCKS, LENDING_CHECK]);
+    const { granted, lent } = await lostRace(() =>
+      raceBy(raceChildren, 'postgres', [GUARDS.rowLocks, GUARDS.lendingCheck]),
+    );
     expect(granted).toBeGreaterThan(AFFORDABLE);
     expect(lent).toBeGreaterThan(lendable);
   });
 
   test.each([
-    ['sqlite', LENDING_COMPARISON],
-    ['postgres', ROW_LOCKS],
+    ['sqlite', GUARDS.lendingComparison],
+    ['postgres', GUARDS.rowLocks],
   ] as const)('is won by the CHECK alone (%s)', async (engine, mutation) => {
     expect(await raceBy(raceChildren, engine, [mutation])).toMatchObject({ granted: AFFORDABLE, lent: lendable });
   });

@@ -3,7 +3,9 @@ import { audit, createLedger } from '#billing/compose';
 import { escrowOf, treasuryOf, type Ledger } from '#billing';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 import { FLUSH_MODES, lateEnds } from '../support/flush-modes.ts';
+import { GUARDS } from '../support/ledger-guards.ts';
 import { raceForLeases, raceLocks } from '../support/lock-race.ts';
+import { mutatedText } from '../support/mutant.ts';
 
 const ATTEMPTS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 4_000;
 const GATEWAYS = 3;
@@ -110,4 +112,9 @@ describe.each(CASES)('%s, %s', (name, _mode, flushMs) => {
     expect(await ledgers[0]!.balance(escrowOf(account))).toEqual({ available: 1_000_000n, locked: 0n });
     expect(await audit(engine.database)).toMatchObject({ ok: true });
   });
+});
+
+// ledger-races-without-guards.test.ts is of the deep run, so a guard that moves must be noticed here.
+test.each(Object.entries(GUARDS))('the guard %s stands in the code once', (_name, guard) => {
+  expect(() => mutatedText(guard)).not.toThrow();
 });

@@ -26,10 +26,14 @@ export interface Mutant {
   dispose(): void;
 }
 
-/**
- * Makes a copy of the ledger and the store without some protection, to prove that the tests notice. Every text to
- * replace must occur exactly once.
- */
+/** The changed text of the file. Throws unless the text to replace occurs exactly once. */
+export function mutatedText({ file, find, put }: Mutation, folder = CHECKOUT): string {
+  const parts = readFileSync(join(folder, file), 'utf8').split(find);
+  if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} times what the mutation replaces: ${find}`);
+  return parts.join(put);
+}
+
+/** Makes a copy of the ledger and the store without some protection, to prove that the tests notice. */
 export function createMutant(mutations: readonly Mutation[]): Mutant {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-mutant-'));
   for (const part of [
@@ -45,14 +49,8 @@ export function createMutant(mutations: readonly Mutation[]): Mutant {
   ])
     cpSync(join(CHECKOUT, part), join(folder, part), { recursive: true });
   symlinkSync(join(CHECKOUT, 'node_modules'), join(folder, 'node_modules'));
-  for (const { file, find, put } of mutations) {
-    const path = join(folder, file);
-    const parts = readFileSync(path, 'utf8').split(find);
-    if (parts.length !== 2)
-      throw new Error(`${file} has ${parts.length - 1} times what the mutation replaces: ${find}`);
-    writeFileSync(path, parts.join(put));
-  }
   const path = (file: string) => join(folder, file);
+  for (const mutation of mutations) writeFileSync(path(mutation.file), mutatedText(mutation, folder));
   return {
     url: (file) => pathToFileURL(path(file)).href,
     path,

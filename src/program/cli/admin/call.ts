@@ -23,6 +23,7 @@ interface Call {
   readonly shortfall_micro_usdc: number;
   readonly run_cost: number;
   readonly error: string | null;
+  readonly finish_reason: string | null;
   /** Absent from an older gateway, as are the next two. */
   readonly error_code?: string | null;
   readonly status?: number | null;
@@ -191,7 +192,8 @@ function describe(call: Call, paint: Paint): string {
       ...known('provider', provider),
       ['began', call.created_at],
       ['ended', call.resolved_at ?? 'not yet'],
-      ['state', [call.state, call.failed ? 'failed' : call.outcome].filter((part) => part !== null).join(', ')],
+      ['state', stateOf(call)],
+      ...known('finish', call.finish_reason),
       ...known('status', call.status == null ? null : `${call.status} ${call.error_code ?? 'ok'}`),
       ...known('error', call.error),
       ...(call.failed_attempts ?? []).map((failed) => ['failed', attemptIn(failed)] as const),
@@ -213,6 +215,10 @@ function describe(call: Call, paint: Paint): string {
     paint,
   );
 }
+
+/** With the outcome, of which a failed call may have another: `free`, for an answer that reports a failure. */
+const stateOf = ({ state, outcome, failed }: Call): string =>
+  [state, outcome, failed && outcome !== 'failed' ? 'failed' : null].filter((part) => part !== null).join(', ');
 
 const claimIn = ({ meter, claimed, most, least }: Claim) =>
   `${claimed === null ? `a ${meter} that is no number` : `${claimed} ${meter}`}, ${most === undefined ? `at least ${least} counted` : `at most ${most} possible`}`;
