@@ -59,8 +59,8 @@ export async function findZonedUsage(
 }
 
 /**
- * `parts`: the UTC days that lie within one period of the zone, and whose sums are there and complete. `days`: all other
- * UTC days of the time.
+ * `parts`: the UTC days that lie within one period of the zone, and whose sums are there and complete. `days`: all
+ * other UTC days of the time.
  */
 function splitAt(zone: TimeZone, { range, groups }: UsageQuery, { usageSince, asOf }: RollUpState) {
   const parts: UsagePart[] = [];

@@ -264,7 +264,7 @@ async function expectGrouped(ended: readonly Ended[]): Promise<void> {
       }
 }
 
-/** An account's sums by month of another zone: complete also while the sums of days are behind, or gone with their age. */
+/** An account's sums by month of another zone: complete also while the sums of days are behind, or gone. */
 const expectOwnMonths = (ended: readonly Ended[]) =>
   expectRows(
     ended.filter(({ call: { account } }) => account === ACCOUNTS[0]),
