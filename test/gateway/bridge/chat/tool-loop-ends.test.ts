@@ -117,7 +117,7 @@ describe('time that runs out', () => {
   test('during a turn ends the reply, too', async () => {
     const answered = Promise.withResolvers<void>();
     model.says({ text: 'Looking.', calls: [call()] }, { text: 'too late', until: answered.promise });
-    toolTakesAllBut(200);
+    toolTakesAllBut(2_000);
     const body = await whole(await world.chat(ask()));
     answered.resolve();
     expect(body).toMatchObject({
