@@ -201,10 +201,13 @@ test(
       }
     }
     expect(wrong.slice(0, 10)).toEqual([]);
-    // Every call that was locked reached the provider once, and every one that reached it was locked.
-    expect(new Set(spine.provider.log.map((logged) => logged.headers['x-request-id'])).size).toBe(
-      spine.provider.log.length,
+    // Every call that was locked reached the provider once, and every one that reached it was locked. A request whose
+    // kept connection closes before the first byte of an answer goes out once more.
+    const requests = Map.groupBy(spine.provider.log, ({ headers }) => String(headers['x-request-id']));
+    const again = [...requests].filter(
+      ([, [first, ...more]]) => more.length > (JSON.stringify(first!.body).includes('!cut-head:0') ? 1 : 0),
     );
+    expect(again.map(([requestId]) => requestId)).toEqual([]);
     const balance = await spine.balance();
     expect(100_000_000n - balance.available).toBe(charged);
     expect(exact).toBeGreaterThan(CALLS / 2);

@@ -39,9 +39,9 @@ interface Span {
 const OFFSET_MAX_MS = DAY_MS;
 
 /** `Temporal` would do this, but Node 24 does not have it. Throws RangeError for an unknown name. */
-function zoneOf(given: string): TimeZone {
+function zoneOf(id: string): TimeZone {
   const format = new Intl.DateTimeFormat('en-US', {
-    timeZone: given,
+    timeZone: id,
     calendar: 'iso8601',
     numberingSystem: 'latn',
     hourCycle: 'h23',
@@ -54,7 +54,7 @@ function zoneOf(given: string): TimeZone {
   });
   const { timeZone } = format.resolvedOptions();
   // An older name of the same zone is no better.
-  const name = timeZone.toLowerCase() === given.toLowerCase() ? timeZone : given;
+  const name = timeZone.toLowerCase() === id.toLowerCase() ? timeZone : id;
   /** Of a whole second. */
   const offsetAt = (at: number): number => {
     const parts = new Map(format.formatToParts(at).map(({ type, value }) => [type, Number(value)]));
