@@ -61,7 +61,7 @@ test('a call that its provider answers with a failure has failed in every view',
   expect(ids).toHaveLength(3);
   for (const id of ids) {
     const shown = await run('call', id);
-    expect(shown).toMatch(/state +settled, free, failed$/m);
+    expect(shown).toMatch(/state +settled, free, failed\nfinish +(?:isError|failed)$/m);
     expect(shown).toMatch(/status +200 (?:tool_error|task_failed)$/m);
   }
 

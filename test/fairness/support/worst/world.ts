@@ -134,30 +134,34 @@ function isShort(ms: number): boolean {
   return ms <= atThisLoad(30) || ms <= 30 * slowness();
 }
 
-/** A text whose reading took 12 ms of CPU on the machine on which the bound of 30 ms was set. */
-const REFERENCE = Buffer.from(`"${'a'.repeat(8_200_000)}\u00e9"`);
-const REFERENCE_MS = 12;
-
 /**
- * How much slower this machine is now than that one: the slowest reading counts, because another guest of the host may
- * slow the memory for a part of a second. The first reading is slower everywhere.
+ * Texts with the CPU time in ms of their reading. The long one took 12 on the machine on which the bound of 30 ms was
+ * set; the short ones take 24 where it takes 12. They are all over the memory, so another guest of the host slows them
+ * more.
  */
-function slowness(): number {
+const REFERENCES: readonly (readonly [text: Buffer, ms: number])[] = [
+  [Buffer.from(`"${'a'.repeat(8_200_000)}\u00e9"`), 12],
+  [Buffer.from(JSON.stringify(Array.from({ length: 150_000 }, (_, index) => `t${index}`))), 24],
+];
+
+/** How much slower this machine is now than that one. The first readings are slower everywhere. */
+const slowness = () => Math.max(...REFERENCES.map(([text, ms]) => readingMs(text) / ms));
+
+function readingMs(text: Buffer): number {
   const times = Array.from({ length: 6 }, () => {
     const before = process.threadCpuUsage();
-    JSON.parse(REFERENCE.toString());
+    JSON.parse(text.toString());
     const { user, system } = process.threadCpuUsage(before);
     return (user + system) / 1000;
   });
-  return Math.max(...times.slice(1)) / REFERENCE_MS;
+  return times.toSorted((a, b) => a - b)[times.length >> 1]!;
 }
 
-const TRIES = 6;
+const TRIES = 3;
 
 /**
- * Tries it until its longest turn is short, six times at most: one that always computes for too long is never short.
- * Each try is judged by the machine of its time. The first reply of a kind compiles code, and a machine may count the
- * time of others.
+ * Tries it until its longest turn is short, three times at most. Each try is judged by the machine of its time. The
+ * first reply of a kind compiles code, and a machine may count the time of others.
  */
 export async function shortTurn(longestMs: () => Promise<number>): Promise<{ isShort: boolean; turns: number[] }> {
   const turns: number[] = [];
