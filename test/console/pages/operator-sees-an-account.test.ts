@@ -71,6 +71,8 @@ test('what an account used and called is on its page, and a call is refunded fro
   await pageHolds(visitor);
   await page.goBack();
   await page.getByRole('button', { name: 'Settled', exact: true }).click();
+  // The failed call stays until the others have come.
+  await calls.getByText('Failed').first().waitFor({ state: 'detached' });
   await expect.poll(() => calls.getByRole('link', { name: 'test/model' }).count()).toBe(1);
   await calls.getByRole('link', { name: 'test/model' }).click();
 
