@@ -37,7 +37,7 @@ const FULL_TOO = [
   'test/mcp/sessions/abandoned.test.ts',
   'test/providers/proxy/stdio-{modern-tool,real-servers,sessions*,tool-misbehaves,tool-stops}.test.ts',
   'test/gateway/files/blobs-in-s3.test.ts',
-  'test/media/{files-of-others-come-slowly,large-images-through-other-doors}.test.ts',
+  'test/media/{files-of-others-come-slowly,large-images-through-other-routes}.test.ts',
   'test/media/{large-replies-repeated,video-limits,video-queue}.test.ts',
   // It waits until a line of a batch is asked for again.
   'test/spine/endings/batch-lines.test.ts',
@@ -62,7 +62,7 @@ const DEEP_ONLY = [
   'test/deploy/{chart,dashboard,rolling-restart}.test.ts',
   'test/examples/paid-call.test.ts',
   'test/fairness/{bodies-in-a-gigabyte,connections,kept-replies,large-replies,subscriptions,tunnel-floods,unread-replies,videos}.test.ts',
-  'test/console/pages/reference/{docs-in-a-browser,document-is-linted}.test.ts',
+  'test/console/pages/reference/document-is-linted.test.ts',
   'test/gateway/auth/people/{crowd-at-three-gateways,people-of-keycloak}.test.ts',
   'test/gateway/network/registry/flapping.test.ts',
   'test/ambiguous-keys/servers-in-go.test.ts',
@@ -110,6 +110,20 @@ export function filesOfTier(tier: Tier, checkout: string, flags?: ReadonlySet<st
     return tier === 'everyday' ? isEveryday : !isEveryday || onBoth;
   });
   return wanted.map(({ file }) => file);
+}
+
+/** The globs of the lists above, without braces, that stand for no file of `checkout`: a file was moved or renamed. */
+export function globsOfNoFile(checkout: string): string[] {
+  const files = readTests(checkout).map(({ file }) => file);
+  return [...EVERYDAY_TOO, ...FULL_TOO, ...DEEP_ONLY, ...NEEDS_NODE_25]
+    .flatMap(withoutBraces)
+    .filter((glob) => !files.some((file) => path.matchesGlob(file, glob)));
+}
+
+/** `a/{b,c}.ts` as `a/b.ts` and `a/c.ts`. */
+function withoutBraces(glob: string): string[] {
+  const [, before, names, after] = /^(.*)\{(.*)\}(.*)$/.exec(glob) ?? [];
+  return names === undefined ? [glob] : names.split(',').map((name) => `${before}${name}${after}`);
 }
 
 /** Whether one of the globs stands for the file. */

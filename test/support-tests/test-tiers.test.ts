@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { filesOfTier } from '../../scripts/test-tiers.ts';
+import { filesOfTier, globsOfNoFile } from '../../scripts/test-tiers.ts';
 import { ROOT } from '../architecture/source.ts';
 
 test('each test file belongs to the everyday run, to the full one or to the deep one', () => {
@@ -11,6 +11,10 @@ test('each test file belongs to the everyday run, to the full one or to the deep
   ) as [Set<string>, Set<string>, Set<string>, Set<string>];
   expect(everyday.union(full)).toEqual(both);
   expect(both.isSubsetOf(deep)).toBe(true);
+});
+
+test('each name in the lists of tiers is that of a file', () => {
+  expect(globsOfNoFile(ROOT)).toEqual([]);
 });
 
 test('what a file imports decides: a program, a browser, a server of the run', () => {
