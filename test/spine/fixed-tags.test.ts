@@ -85,6 +85,17 @@ describe.each(ENGINES)('tags of a key, an application and an end user, on %s', (
     );
   });
 
+  it('are those of the key of the call, though other keys send the same header', async () => {
+    const made = await manage('POST', '', { name: 'ads', tags: { team: 'ads' } });
+    const headers = { 'x-tollgate-tags': 'run=9' };
+    expect((await called(fixed.key, headers)).tags).toEqual({ team: 'search', tier: 'gold', run: '9' });
+    expect((await called(made.body.key!, headers)).tags).toEqual({ team: 'ads', run: '9' });
+    expect((await called(free, headers)).tags).toEqual({ run: '9' });
+    const header = { 'x-tollgate-tags': 'team=search' };
+    expect((await called(fixed.key, header)).status).toBe(200);
+    expect((await called(made.body.key!, header)).status).toBe(403);
+  });
+
   it('are in the signed receipt, of the answer and of the record alike', async () => {
     const answer = await spine.post('/chat/completions', ask('hello'), {
       authorization: `Bearer ${fixed.key}`,

@@ -10,6 +10,8 @@ import { startVendor } from './prices/vendor-upstream.ts';
 
 const MODEL = 'acme/model';
 const OTHER = 'acme/other';
+/** Of two providers, of which only the second takes own keys. */
+const HALF = 'acme/half';
 const KEY = 'sk-own-0123456789-abcdefgh-WXYZ';
 const OPERATORS = 'sk-of-the-operator';
 
@@ -29,7 +31,9 @@ const toml = (url: string) =>
     pricing: `tiers = [{ above = 2000, prompt = 4 }]\nservice_tiers = { flex = { prompt = 1, completion = 5 } }`,
     params: 'own_keys = true\nwires = ["messages"]',
   }) +
-  modelBlock({ name: OTHER, provider: 'Others', url, prompt: 2, completion: 10 });
+  modelBlock({ name: OTHER, provider: 'Others', url, prompt: 2, completion: 10 }) +
+  modelBlock({ name: HALF, provider: 'Acme', url, prompt: 2, completion: 10 }) +
+  modelBlock({ name: HALF, provider: 'Half', url, prompt: 2, completion: 10, params: 'own_keys = true' });
 const wallet = solanaWallet();
 const start = (url: string) =>
   startSpine({ toml: toml(url), credit: '100', dataDir, env: { TEST_UPSTREAM_KEY: OPERATORS } });
@@ -157,6 +161,13 @@ describe('a call of its account', () => {
       expect(sent ?? '').not.toContain(KEY);
       expect(generation).toMatchObject({ is_byok: false });
     }
+  });
+
+  test('goes out with the key of the operator to a model of that provider that takes no own keys', async () => {
+    answerUsual();
+    const { sent, generation } = await call(spine.key, { model: HALF, provider: { order: ['Acme'] } });
+    expect(sent).toBe(`Bearer ${OPERATORS}`);
+    expect(generation).toMatchObject({ provider_name: 'Acme', cost_micro_usdc: FULL, is_byok: false });
   });
 });
 
@@ -334,9 +345,9 @@ describe('an answer about the key', () => {
 });
 
 test.each([
-  [{ provider: 'Others', key: KEY }, 404, 'These do: Acme'],
-  [{ provider: 'Nobody', key: KEY }, 404, 'These do: Acme'],
-  [{ provider: 'Tunnel', key: KEY }, 404, 'These do: Acme'],
+  [{ provider: 'Others', key: KEY }, 404, 'These do: Acme, Half'],
+  [{ provider: 'Nobody', key: KEY }, 404, 'These do: Acme, Half'],
+  [{ provider: 'Tunnel', key: KEY }, 404, 'These do: Acme, Half'],
   [{ provider: 'Acme', key: 'with a space in sk-secret' }, 400, 'key'],
   [{ provider: 'Acme', key: 'short' }, 400, 'key'],
   [{ provider: 'Acme' }, 400, 'key'],

@@ -4,8 +4,8 @@ import { createHealth } from '../../../../src/server/catalog/health/health.ts';
 import { openKeptFigures, type KeptFiguresOptions } from '../../../../src/server/catalog/health/kept-figures.ts';
 import { adHoc } from '../../../support/ad-hoc.ts';
 import { ENGINES, openEngine } from '../../../support/engines.ts';
-import { until } from '../../network/registry/registry-world.ts';
-import { clock, offer } from './offers.ts';
+import { until } from '../../../gateway/network/registry/registry-world.ts';
+import { clock, offer } from '../../../gateway/call/routing/offers.ts';
 
 const MINUTE = 60_000;
 const a = offer({ provider: 'A' });

@@ -5,8 +5,8 @@ import {
   toCaip10,
   isSubjectAccount,
   subjectAccount,
-} from '../../../../src/server/accounts/account-id.ts';
-import { anyCharacter } from '../../../support/any-character.ts';
+} from '../../../src/server/accounts/account-id.ts';
+import { anyCharacter } from '../../support/any-character.ts';
 
 const ISSUER = 'https://idp.example';
 const CAIP_10 = /^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}:[-.%a-zA-Z0-9]{1,128}$/;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { keccak256 as viems } from 'viem';
 import { expect, test } from 'vitest';
-import { keccak, keccak256 } from '../../../../src/server/config/evm-address.ts';
+import { keccak, keccak256 } from '../../../src/server/config/evm-address.ts';
 
 // Node 26 has the digest in OpenSSL, Node 24 does not: addresses have the same checksums on both.
 test('the digest is the same by our code, by OpenSSL and by viem, for each length around a block', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createLines } from '../../../../src/foundation/wire/lines.ts';
+import { createLines } from '../../../src/foundation/wire/lines.ts';
 
 function cut(chunks: readonly Buffer[], bytesMax = 1_000) {
   const lines: string[] = [];

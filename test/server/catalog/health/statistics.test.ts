@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createHealth } from '../../../../src/server/catalog/health/health.ts';
 import { createSamples, createSlidingCount } from '../../../../src/server/catalog/health/rolling-stats.ts';
-import { clock, offer } from './offers.ts';
+import { clock, offer } from '../../../gateway/call/routing/offers.ts';
 
 const MINUTE = 60_000;
 const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 200;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createSessionStore } from '../../../../src/mcp/request/session-store.ts';
-import { ENGINES, openTestDatabase, type EngineName } from '../../test-database.ts';
+import { createSessionStore } from '../../../src/mcp/request/session-store.ts';
+import { ENGINES, openTestDatabase, type EngineName } from '../../gateway/test-database.ts';
 
 const MINUTE_MS = 60_000;
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createConsumerStore } from '../../../src/server/accounts/consumer-store.ts';
 import { adHoc } from '../../support/ad-hoc.ts';
-import { ENGINES, openTestDatabase } from '../test-database.ts';
+import { ENGINES, openTestDatabase } from '../../gateway/test-database.ts';
 
 // Whether a label is taken is asked for each account and organisation that is made.
 
