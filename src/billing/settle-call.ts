@@ -28,13 +28,11 @@ export function settleOf(
   feeBps: number,
   mayBeLate = false,
 ): SettleRequest {
-  const charge = chargeOf(quote, end);
-  if (charge > 0n && quote.estimate === 0n) throw new Error(`call ${id} has a zero lock under a non-zero price`);
   return {
     id,
     price: quote.price.id,
     provider: end.provider,
-    charge,
+    charge: chargeOf(quote, end),
     draw: false,
     feeBps,
     usage: usageToText(end.usage ?? {}),

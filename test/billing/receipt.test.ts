@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, verify } from '
 import { describe, expect, test } from 'vitest';
 import { createReceiptSigner } from '#billing/compose';
 import type { Receipt } from '#billing';
-import type { Jwk } from '../../src/billing/receipt.ts';
+import { createReceiptChecker, type Jwk } from '../../src/billing/receipt.ts';
 
 const receipt: Receipt = {
   id: 'gen-1',
@@ -70,6 +70,12 @@ describe('a receipt', () => {
     const other = createReceiptSigner(generateKeyPairSync('ed25519').privateKey);
     expect(verifyReceipt(other.sign(receipt), signer.jwks().keys)).toBeNull();
     expect(other.jwks().keys[0]!.kid).not.toBe(signer.jwks().keys[0]!.kid);
+  });
+
+  test('is no seal of an archive, though the same key signs both', () => {
+    const checker = createReceiptChecker(signer.jwks().keys[0]!);
+    expect(checker.archiveClaims(signer.signArchive({ records: 2 }))).toEqual({ records: 2 });
+    expect(checker.archiveClaims(signer.sign(receipt))).toBeNull();
   });
 
   test('the key id is the RFC 7638 thumbprint', () => {

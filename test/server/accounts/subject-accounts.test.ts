@@ -1,11 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  parseAccountId,
-  toCaip10,
-  isSubjectAccount,
-  subjectAccount,
-} from '../../../src/server/accounts/account-id.ts';
+import { parseAccountId, toCaip10, isSubjectAccount, subjectAccount } from '../../../src/server/accounts/account-id.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 
 const ISSUER = 'https://idp.example';
