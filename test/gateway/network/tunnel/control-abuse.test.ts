@@ -1,5 +1,9 @@
-import { expect, test } from 'vitest';
+import { once } from 'node:events';
+import { connect, createServer, type ServerHttp2Stream } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { openControl } from '../../../../src/gateway/network/tunnel/control-stream.ts';
 import { CONTROL_LINE_BYTES_MAX, TUNNEL_MESSAGE_BYTES_MAX } from '../../../../src/gateway/network/tunnel-wire.ts';
 import { documentOf, type TunnelPeer } from '../../../support/tunnel-peer.ts';
 import { startWorld, textOf, until, type World } from './tunnel-world.ts';
@@ -68,6 +72,31 @@ test('registrations beyond the budget of their provider wait, and a new connecti
   await flood(() => refused() >= 124);
   expect(performance.now() - began).toBeGreaterThan(2_500);
   expect((await textOf(world.send(other.welcome.provider))).text).toBe('fine');
+});
+
+test('a proxy that does not read what it is told is ended, before that fills the memory', async () => {
+  const proxy = createServer().listen(0, '127.0.0.1');
+  // It takes the first 64 KiB, and waits with the rest until somebody reads.
+  proxy.on('stream', (stream: ServerHttp2Stream) => stream.respond({ ':status': 200 }));
+  await once(proxy, 'listening');
+  const session = connect(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}`);
+  onTestFinished(() => {
+    session.destroy();
+    proxy.close();
+  });
+  const opened = Promise.withResolvers<void>();
+  const ends: string[] = [];
+  const control = openControl(session, {
+    onOpen: opened.resolve,
+    message: async () => {},
+    ended: (reason) => ends.push(reason),
+  });
+  await opened.promise;
+  const tell = (bytes: number) => control.say({ type: 'registered', revision: 1, services: ['x'.repeat(bytes)] });
+  for (let told = 0; told < CONTROL_LINE_BYTES_MAX / 2; told += 65_536) tell(65_536);
+  expect(ends).toEqual([]);
+  for (let told = 0; told < CONTROL_LINE_BYTES_MAX && ends.length === 0; told += 65_536) tell(65_536);
+  expect(ends).toEqual(['the proxy does not read its control stream']);
 });
 
 test('WebSocket pings without end end the connection', async () => {
