@@ -1,5 +1,12 @@
 export type { BilledEnd, CutReply, EndFrame, Frame, ReplyPiece, SettledFrame } from './frames.ts';
-export { type CancelSignal, CancelSource, CuttableCancelSource, eitherOf, signalOf } from './cancel-signal.ts';
+export {
+  type CancelSignal,
+  CancelSource,
+  CuttableCancelSource,
+  eitherOf,
+  runUntilAborted,
+  signalOf,
+} from './cancel-signal.ts';
 export type { Settlement } from './ledger/ledger.ts';
 export {
   MICRO_PER_USD,

@@ -66,3 +66,25 @@ export function eitherOf(one: CancelSignal, other: CancelSignal): AbortSignal {
   }
   return controller.signal;
 }
+
+/**
+ * Runs `work` with a signal that aborts when one of these does, with its reason. It listens to them only until `work`
+ * has ended, so they may live longer than a call, as the end of a session does.
+ */
+export async function runUntilAborted<T>(
+  cancelSignals: readonly CancelSignal[],
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController();
+  const listening = cancelSignals.map((cancelSignal) => {
+    const abort = () => controller.abort((cancelSignal as Partial<AbortSignal>).reason);
+    if (cancelSignal.aborted) abort();
+    else cancelSignal.addEventListener('abort', abort);
+    return () => cancelSignal.removeEventListener('abort', abort);
+  });
+  try {
+    return await work(controller.signal);
+  } finally {
+    for (const leave of listening) leave();
+  }
+}

@@ -38,6 +38,11 @@ export class TransientMap<K, V> {
     return true;
   }
 
+  clear(): void {
+    this.#entries = new Map();
+    this.#deleted = 0;
+  }
+
   keys(): Iterable<K> {
     return this.#entries.keys();
   }

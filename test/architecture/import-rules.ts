@@ -186,7 +186,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   },
   // The second public API of wire is for the thread that reads large replies.
   openai: {
-    modules: [...PROTOCOL, 'kept-responses', 'batch-jobs', 'wire/replies'],
+    modules: [...PROTOCOL, 'maps', 'kept-responses', 'batch-jobs', 'wire/replies'],
     packages: ['fastify', '@fastify/*', 'mediabunny'],
   },
   // Of the database it sees the rows of its own sessions.

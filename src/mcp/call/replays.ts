@@ -55,6 +55,8 @@ interface Follower {
 }
 
 const MIB = 1024 * 1024;
+/** A piece takes so much memory besides its text. */
+const PIECE_BYTES = 400;
 /** Lines end only at CR and LF, because other line separators may be part of the data. */
 const ID_LINE = /(?:^|[\r\n])id: ?([^\r\n]*)/g;
 /** Sent at once. A resumed answer is always a stream, even if the first one was not. */
@@ -75,7 +77,8 @@ export function createReplays({
     held.pieces.length = 0;
   };
 
-  function hold(held: Held, piece: ReplayPiece, length: number): void {
+  function hold(held: Held, piece: ReplayPiece, textLength: number): void {
+    const length = textLength + PIECE_BYTES;
     if (!all.has(held)) {
       // A client cannot ask for anything before the first id.
       if (piece.id === null || held.bytes > 0) return;
@@ -104,11 +107,12 @@ export function createReplays({
         held.endedAt = now();
         void piece.write(answer);
         if (held.follower) void follow(held.follower, piece).then(held.follower.over);
+        held.follower = null;
       };
       return {
         isResumable: () => all.has(held),
         async events(chunk) {
-          const piece: ReplayPiece = { id: lastIdOf(chunk), write: (to) => to.events(chunk) };
+          const piece = eventsPiece(chunk);
           hold(held, piece, chunk.byteLength);
           const followed = held.follower && follow(held.follower, piece);
           await piece.write(answer);
@@ -116,12 +120,12 @@ export function createReplays({
         },
         end(text, status, headers, eventId) {
           const length = typeof text === 'string' ? text.length : lengthOf(text.large.piecesOf(text.text));
-          finish({ id: eventId ?? null, write: (to) => to.end(text, status, headers, eventId) }, length);
+          finish(endPiece(text, status, headers, eventId), length);
         },
         // Not recorded, because it has no event that a client could come back with.
         body: (asEvent) => answer.body(asEvent),
         close() {
-          finish({ id: null, write: (to) => to.close() }, 0);
+          finish(CLOSE, 0);
         },
       };
     },
@@ -152,6 +156,17 @@ export function createReplays({
   };
   return replays;
 }
+
+// They stand outside of `record`, because a function in it would keep the answer, and with it the whole request.
+const eventsPiece = (chunk: Parameters<ClientAnswer['events']>[0]): ReplayPiece => ({
+  id: lastIdOf(chunk),
+  write: (to) => to.events(chunk),
+});
+const endPiece = (...[text, status, headers, eventId]: Parameters<ClientAnswer['end']>): ReplayPiece => ({
+  id: eventId ?? null,
+  write: (to) => to.end(text, status, headers, eventId),
+});
+const CLOSE: ReplayPiece = { id: null, write: (to) => to.close() };
 
 function lastIdOf(chunk: Uint8Array): string | null {
   const text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString();

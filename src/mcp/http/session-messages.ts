@@ -1,3 +1,4 @@
+import { runUntilAborted } from '#billing/amounts';
 import type { ClientAnswer } from '#http';
 import type { RequestId, RequestMessage } from '#json-rpc';
 import { endOnly, type Pipeline } from '#call';
@@ -123,36 +124,31 @@ export function createSessionMessages(deps: SessionMessagesDeps): SessionMessage
       };
       context.gone.addEventListener('abort', leave);
       if (context.gone.aborted) leave();
-      ended.addEventListener('abort', () => clientGone.abort(), { once: true });
-      if (ended.aborted) clientGone.abort();
       if (message.method === 'tools/call' && mayBeAsked(session)) await streams.answered(session.id);
-      await deps.runRequest(
-        {
-          message: own.message,
-          client: 'legacy',
-          caller,
-          requestId: context.requestId,
-          callId: '',
-          service: session.service,
-          target,
-          rule: LEGACY_METHODS[message.method]!,
-          traceparent: traceOf(context.headers, message),
-          wantsReceipt: own.wantsReceipt,
-          idempotencyKey: own.idempotencyKey,
-          cap: own.cap,
-          quote: own.quote,
-          payment,
-          elicitationAction: own.elicitationAction,
-          events,
-          capabilities: session.clientCapabilities,
-          paramHeaders: {},
-          session,
-          continued: null,
-          toClient,
-        },
-        answer,
-        clientGone.signal,
-      );
+      const request = {
+        message: own.message,
+        client: 'legacy',
+        caller,
+        requestId: context.requestId,
+        callId: '',
+        service: session.service,
+        target,
+        rule: LEGACY_METHODS[message.method]!,
+        traceparent: traceOf(context.headers, message),
+        wantsReceipt: own.wantsReceipt,
+        idempotencyKey: own.idempotencyKey,
+        cap: own.cap,
+        quote: own.quote,
+        payment,
+        elicitationAction: own.elicitationAction,
+        events,
+        capabilities: session.clientCapabilities,
+        paramHeaders: {},
+        session,
+        continued: null,
+        toClient,
+      } as const;
+      await runUntilAborted([clientGone.signal, ended], (signal) => deps.runRequest(request, answer, signal));
     },
 
     async tell(session, message, context) {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { RecentMap } from '#maps';
+import { RecentMap, TransientMap } from '#maps';
 import type { ClientAnswer } from '#http';
 import { errorText, exactId, type NotificationMessage, type RequestId, type RequestMessage } from '#json-rpc';
 import { spanAt, UpstreamFailure } from '#wire';
@@ -35,7 +35,7 @@ export interface RunningRequest {
 
 /** `cancels`: tells of cancellations that reach another gateway. Default: none. */
 export function createRunningRequests<T = null>(cancels?: Pick<CancelNotes, 'watch'>): RunningRequests<T> {
-  const running = new Map<string, Cancellable<T>>();
+  const running = new TransientMap<string, Cancellable<T>>();
   // The ids 1 and "1" are different.
   const keyOf = (session: string, id: unknown) => `${session} ${JSON.stringify(id)}`;
   return {
@@ -157,7 +157,7 @@ const nameOf = (session: string, request: unknown): string => JSON.stringify([se
 const keyOf = (name: string): string => `cancelled ${hash('sha256', name).slice(0, 40)}`;
 
 export function createCancelNotes({ store, now, onError }: CancelNotesDeps): CancelNotes {
-  const watched = new Set<Watch>();
+  const watched = new TransientMap<Watch, Watch>();
   /** When the latest notes of this gateway expire, by name. Its own clock needs no margin. */
   const ownNotes = new RecentMap<number>(NOTES_MAX);
   let timer: NodeJS.Timeout | null = null;
@@ -174,7 +174,7 @@ export function createCancelNotes({ store, now, onError }: CancelNotesDeps): Can
     if (isLooking) return;
     isLooking = true;
     try {
-      const byKey = new Map([...watched].map((one) => [keyOf(one.name), one]));
+      const byKey = new Map([...watched.keys()].map((one) => [keyOf(one.name), one]));
       for (const [key, expiresAt] of await store.expiriesOf([...byKey.keys()])) {
         const one = byKey.get(key)!;
         if (expiresAt < one.expiresFrom || !watched.delete(one)) continue;
@@ -202,7 +202,7 @@ export function createCancelNotes({ store, now, onError }: CancelNotesDeps): Can
       const name = nameOf(session, request);
       const expiresFrom = Math.max(now() + NOTED_MS - CLOCKS_MS, (ownNotes.get(name) ?? 0) + 1);
       const one = { name, cancel, expiresFrom };
-      watched.add(one);
+      watched.set(one, one);
       timer ??= setInterval(() => void poll(), POLL_MS).unref();
       return {
         isNoted: async () => ((await store.get(keyOf(name)).catch(() => null))?.expiresAt ?? 0) >= expiresFrom,

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from '#config';
+import { TransientMap } from '#maps';
 import { createCounter } from '#limits';
 import { sees, type TaskOwner } from '#tasks';
 import type { SessionStore, StoredSession } from '../request/session-store.ts';
@@ -273,8 +274,8 @@ interface LiveSession<S extends KeptSession> {
  */
 class SessionCache<S extends KeptSession> {
   /** In the order of their last use. */
-  readonly #byId = new Map<string, LiveSession<S>>();
-  readonly #busy = new Set<LiveSession<S>>();
+  readonly #byId = new TransientMap<string, LiveSession<S>>();
+  readonly #busy = new TransientMap<LiveSession<S>, null>();
   readonly #max: number;
 
   constructor(max: number) {
@@ -291,7 +292,7 @@ class SessionCache<S extends KeptSession> {
 
   add(live: LiveSession<S>): void {
     if (this.#byId.size >= this.#max) {
-      const oldest = this.#byId.values().find(({ uses }) => uses === 0);
+      const oldest = Iterator.from(this.#byId.values()).find(({ uses }) => uses === 0);
       if (oldest) this.delete(oldest);
     }
     this.#byId.set(live.session.id, live);
@@ -302,7 +303,7 @@ class SessionCache<S extends KeptSession> {
     if (this.#byId.get(id) !== live) return;
     this.#byId.delete(id);
     this.#byId.set(id, live);
-    if (live.uses > 0) this.#busy.add(live);
+    if (live.uses > 0) this.#busy.set(live, null);
     else this.#busy.delete(live);
   }
 
@@ -312,7 +313,7 @@ class SessionCache<S extends KeptSession> {
   }
 
   busy(): Iterable<LiveSession<S>> {
-    return this.#busy;
+    return this.#busy.keys();
   }
 
   /** Forgets sessions that were last used before `time`. The store still has them. */

@@ -1,3 +1,4 @@
+import { TransientMap } from '#maps';
 import { GatewayError } from '#errors';
 import type { Offer } from '#catalog';
 import type { Call } from '#call';
@@ -33,7 +34,7 @@ export class ResponseLocks {
   outputMax: number;
   /** Responses that the client has asked for, and that have not begun. */
   promised = 0;
-  readonly running = new Map<string, ResponseCall>();
+  readonly running = new TransientMap<string, ResponseCall>();
   /**
    * Called if the lock of a response has ended before the response: it took too long, the operator ended it, or the
    * gateway stops.

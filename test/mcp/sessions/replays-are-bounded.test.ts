@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import type { ClientAnswer } from '../../../src/server/http/answer.ts';
 import { createReplays } from '../../../src/mcp/call/replays.ts';
@@ -27,21 +29,45 @@ test('an answer without ids is not held', async () => {
 });
 
 test('one that grows too long cannot be gone on with any more', async () => {
-  const replays = createReplays({ now: () => 0, answerBytesMax: 1_000 });
+  const replays = createReplays({ now: () => 0, answerBytesMax: 10_000 });
   const recording = replays.record('s', keeping().answer);
-  await recording.events(event('1', 900));
+  await recording.events(event('1', 9_000));
   expect(recording.isResumable()).toBe(true);
-  await recording.events(event('2', 900));
+  await recording.events(event('2', 9_000));
   await recording.events(event('3'));
   expect([recording.isResumable(), replays.bytes]).toEqual([false, 0]);
 });
 
 test('the oldest answers give way', async () => {
-  const replays = createReplays({ now: () => 0, bytesMax: 3_000 });
+  const replays = createReplays({ now: () => 0, bytesMax: 30_000 });
   const recordings = ['a', 'b', 'c', 'd'].map((session) => replays.record(session, keeping().answer));
-  for (const [n, recording] of recordings.entries()) await recording.events(event(String(n), 900));
+  for (const [n, recording] of recordings.entries()) await recording.events(event(String(n), 9_000));
   expect(recordings.map((recording) => recording.isResumable())).toEqual([false, true, true, true]);
-  expect(replays.bytes).toBeLessThanOrEqual(3_000);
+  expect(replays.bytes).toBeLessThanOrEqual(30_000);
+});
+
+test('short events count with what they take besides their text', async () => {
+  const replays = createReplays({ now: () => 0, answerBytesMax: 10_000 });
+  const recording = replays.record('s', keeping().answer);
+  for (let n = 0; n < 20; n += 1) await recording.events(event(String(n)));
+  expect(recording.isResumable()).toBe(true);
+  for (let n = 20; n < 40; n += 1) await recording.events(event(String(n)));
+  expect(recording.isResumable()).toBe(false);
+});
+
+test('what is held keeps nothing of the request that it answered', async () => {
+  const replays = createReplays({ now: () => 0 });
+  const answered = await (async () => {
+    const { answer } = keeping();
+    const recording = replays.record('s', answer);
+    await recording.events(event('1'));
+    recording.end('{}', 200);
+    return new WeakRef(answer);
+  })();
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  await expect.poll(() => (collect(), answered.deref() === undefined), { timeout: 30_000 }).toBe(true);
+  expect(replays.bytes).toBeGreaterThan(0);
 });
 
 test('what has ended is held for a minute', async () => {

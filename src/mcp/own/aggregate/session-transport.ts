@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ClientAnswer } from '#http';
 import { errorText, parseMessage, type RequestMessage } from '#json-rpc';
-import { eitherOf } from '#billing/amounts';
+import { runUntilAborted } from '#billing/amounts';
 import { ownerOf } from '#tasks';
 import { createSessionMessages, type SessionMessagesDeps } from '../../http/session-messages.ts';
 import {
@@ -83,7 +83,9 @@ export function createLegacyAggregate(deps: LegacyAggregateDeps): LegacyAggregat
     const one = await routeRequest(aggregate, route, scopeOf(session, context), answer, (ask) => {
       const capabilities = capabilitiesOf(session.initialize);
       return runCancellable(running, session.id, null, message, answer, (cancelled) =>
-        answerAsk({ ...ask, capabilities }, context, answer, eitherOf(eitherOf(context.gone, ended), cancelled)),
+        runUntilAborted([context.gone, ended, cancelled], (signal) =>
+          answerAsk({ ...ask, capabilities }, context, answer, signal),
+        ),
       );
     });
     if (one !== null) await toPart(session, one.service, one.message, events, context, answer);

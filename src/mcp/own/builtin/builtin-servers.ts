@@ -2,7 +2,7 @@ import type { ClientAnswer } from '#http';
 import { GatewayError } from '#errors';
 import { errorText, type JsonRpcError, type RequestMessage } from '#json-rpc';
 import { printable } from '#security';
-import { eitherOf } from '#billing/amounts';
+import { runUntilAborted } from '#billing/amounts';
 import { ownerOf } from '#tasks';
 import type { Caller } from '#accounts';
 import { authorise } from '#call';
@@ -112,7 +112,7 @@ export function createBuiltinServers(deps: BuiltinServersDeps): BuiltinServers {
           const capabilities = session.opensUrls ? OPENS_URLS : {};
           await answerTools(server, { message, client: 'legacy', capabilities, events }, answer, (ask) =>
             runCancellable(running, session.id, null, message, answer, (cancelled) =>
-              answerAsk(ask, context, answer, eitherOf(eitherOf(context.gone, ended), cancelled)),
+              runUntilAborted([context.gone, ended, cancelled], (signal) => answerAsk(ask, context, answer, signal)),
             ),
           );
         },
