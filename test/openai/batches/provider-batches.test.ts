@@ -20,6 +20,7 @@ const LOCK = 99n;
 let client: OpenAI;
 
 const PARAM = 'batches = true';
+const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 
 /** `rise`: how many times the usual prices. `more`: further models. */
 function toml(rise = 1, more = ''): string {
@@ -107,6 +108,19 @@ describe('a batch of a provider that takes batches', () => {
     expect(batch.tollgate.locked_usd).toBe('0.000297');
     // Nothing of it stays at the provider.
     await until(() => provider.files.size === 0);
+  });
+
+  test.each([
+    ...(DEEP ? [{ most: '10,000 lines', lines: 10_001, prompt: PING, batches: [10_000, 1] }] : []),
+    { most: '16 MiB', lines: 170, prompt: `${PING}${' '.repeat(100_000)}`, batches: [167, 3] },
+  ])('gets at most $most in each', async ({ lines, prompt, batches }) => {
+    provider.isEager = true;
+    const { id } = await begin(
+      client,
+      Array.from({ length: lines }, (_, at) => chatLine(String(at), prompt, { model: MODEL })),
+    );
+    expect(await ended(client, id)).toMatchObject({ status: 'completed', request_counts: { completed: lines } });
+    expect(provider.batches.map((one) => one.lines.length)).toEqual(batches);
   });
 
   test('takes the answers in any order, errors, and lines without an answer', async () => {

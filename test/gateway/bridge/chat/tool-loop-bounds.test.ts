@@ -116,6 +116,21 @@ test('a key that may use some tools of a service shows the model these alone', a
   expect((await whole(named)).error).toMatchObject({ param: 'tools[0].allowed_tools[0]' });
 });
 
+test('a model takes 128 tools, those of servers and of the request together', async () => {
+  const withOwn = (count: number) => [
+    { type: 'mcp', service: 'kit', allowed_tools: ['long'] },
+    ...Array.from({ length: count }, (_, at) => ({ type: 'function', function: { name: `own_${at}` } })),
+  ];
+  model.says({ text: 'ok' });
+  const most = await world.chat(ask({ tools: withOwn(127) }));
+  expect([most.status, await most.text()]).toEqual([200, expect.stringContaining('ok')]);
+  const more = await world.chat(ask({ tools: withOwn(128) }));
+  expect([more.status, (await whole(more)).error]).toEqual([
+    400,
+    expect.objectContaining({ param: 'tools', message: expect.stringContaining('129 tools') as string }),
+  ]);
+});
+
 test('the default budget is bounded, and never less than a turn', async () => {
   const small = await startWorld({
     toml: modelToml(model.url) + toolToml(tools.url) + UNHURRIED,
