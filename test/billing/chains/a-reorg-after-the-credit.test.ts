@@ -36,6 +36,21 @@ test.each(DEPTHS)(
   },
 );
 
+test('a payment is credited once its chain has as many blocks on it as the operator wants', async () => {
+  const careful = await world.gateway({ policy: { confirmations: 3 }, waitMs: 1_000 });
+  const payer = await world.payer();
+  await world.chain.anvil.mine(14);
+  const { payment } = await careful.sign(payer, PAID);
+  const taken = await careful.chains.deposits.take(payment, { account: payer.account, request: null });
+  expect([taken.state, await world.available(escrowOf(payer.account))]).toEqual(['received', 0n]);
+  await world.chain.anvil.mine(2);
+  await expect
+    .poll(async () => (await careful.chains.depositRows.find(payment.id))!.state, { timeout: 60_000 })
+    .toBe('credited');
+  expect(await world.available(escrowOf(payer.account))).toBe(PAID);
+  await world.settle(careful);
+});
+
 test.each(Array.from({ length: DEEP ? 50 : 1 }, (_, index) => index + 1))(
   'what a chain undid for good is taken back as far as it is there, and the operator stands for the rest (%d)',
   async (round) => {
