@@ -130,6 +130,18 @@ describe('the probe of an offer that rests for all', () => {
   });
 });
 
+test('an account whose own cool-down is over waits while the offer rests for all', () => {
+  const { now, health, choose, fail } = world();
+  fail('bad');
+  now.advance(COOLDOWN - 10_000);
+  for (const account of ['one', 'two', 'three', 'four', 'five']) fail(account, 2);
+  now.advance(10_000);
+  expect(choose('bad', [a, b])).toEqual(['B', 'A']);
+  expect(health.retryAfterS([a], 'bad')).toBe(20);
+  now.advance(COOLDOWN - 10_000);
+  expect(choose('bad', [a, b])).toEqual(['A', 'B']);
+});
+
 test('a call that was refused before it was sent gives the probe back, also of an account that failed there long ago', () => {
   const { now, health, choose, fail, succeed } = world();
   fail('old');
