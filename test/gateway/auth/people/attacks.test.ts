@@ -141,6 +141,27 @@ describe('sessions that somebody else has begun', () => {
     expect(answer.headers.get('location')).toContain('people=over');
   });
 
+  test('the cookie of a sign-in that began more than ten minutes ago', async () => {
+    for (const [minutes, says] of [
+      [9, 'done'],
+      [11, 'over'],
+    ] as const) {
+      const visitor = openVisitor(gateway.origin);
+      const asked = (await visitor.step(gateway.origin + START))!;
+      forger.changes = { sub: 'slow', nonce: asked.searchParams.get('nonce')! };
+      const cookie = [...visitor.cookies(gateway.origin)].map((pair) => pair.join('=')).join('; ');
+      ahead += minutes * MINUTE;
+      // A browser has forgotten it by then. Somebody else may have kept it.
+      const answer = await fetch(callback(asked.searchParams.get('state')), {
+        redirect: 'manual',
+        headers: { cookie },
+      });
+      ahead -= minutes * MINUTE;
+      const to = new URL(answer.headers.get('location')!, gateway.origin);
+      expect(to.searchParams.get('people')).toBe(says);
+    }
+  });
+
   test.each([
     '//evil.example/x',
     '/\\evil.example',
