@@ -40,6 +40,13 @@ test('a fragmented file with strange boxes is read as far as it goes', () => {
 const EMPTY = Buffer.concat([box('ftyp', Buffer.from('isom\0\0\0\0isom')), box('moov'), box('mdat')]);
 
 test.each([
+  ['without a brand', Buffer.concat([box('ftyp', Buffer.from('\0\0\0\0\0\0\0\0isom')), box('moov'), box('mdat')])],
+  ['without an ftyp', Buffer.concat([box('moov'), box('mdat')])],
+])('a file %s does not begin like a film', (_what, file) => {
+  expect(() => scan(file)).toThrow('does not begin like an MP4 file');
+});
+
+test.each([
   ['of the operator', undefined, [4, 4, 0, 2]],
   ['who dialled in', true as const, [4, 0, 0, 2]],
 ])('the seconds of a provider %s', (_who, dialledIn, seconds) => {
