@@ -33,7 +33,7 @@ export function Header(): ReactNode {
       <div className="mx-auto flex h-14 max-w-[1200px] items-center gap-2 px-4 sm:px-6">
         <a href="/" className="-ml-1 flex items-center gap-2 rounded-md px-1 py-1">
           <Mark size={26} />
-          <span className="text-[17px] font-bold tracking-tight">tollgate</span>
+          <span className="text-[17px] font-bold tracking-tight max-[359px]:sr-only">tollgate</span>
         </a>
         {BOOT.mode === 'development' && (
           <span className="hidden rounded border border-line px-1.5 text-xs text-soft lg:inline">development</span>
