@@ -51,13 +51,16 @@ it('is a file that compose reads, with the secrets that the script makes once', 
   expect(['gateway.env', 'postgres.env', 'metrics-key'].map(modeOf)).toEqual(['600', '600', '444']);
   const name = 'docker-compose';
   if (!existsSync(unpackedAt(name))) unpackPackage(name, name);
+  const unpacked = join(unpackedAt(name), 'usr');
+  // It is unpacked with compose where the machine has none.
+  const python = ['/usr/bin/python3', join(unpacked, 'bin/python3')].find((one) => existsSync(one))!;
   const env = {
     ...unpackedEnvironment(name),
-    PYTHONPATH: join(unpackedAt(name), 'usr/lib/python3/dist-packages'),
+    ...(python.startsWith(unpacked) ? { PYTHONHOME: unpacked } : {}),
+    PYTHONPATH: join(unpacked, 'lib/python3/dist-packages'),
     GATE_DOMAIN: 'gateway.example',
   };
-  const compose = join(unpackedAt(name), 'usr/bin', name);
-  const text = execFileSync('/usr/bin/python3', [compose, '-f', file, 'config'], {
+  const text = execFileSync(python, [join(unpacked, 'bin', name), '-f', file, 'config'], {
     env,
     encoding: 'utf8',
     stdio: 'pipe',

@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, w
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { unpackedAt } from '../support/debian-packages.ts';
 import { findProgram } from '../support/find-program.ts';
 
 const FOLDER = resolve(import.meta.dirname, '../../deploy/systemd');
@@ -10,7 +11,9 @@ const FOLDER = resolve(import.meta.dirname, '../../deploy/systemd');
 it.each(readdirSync(FOLDER))('systemd reads %s without a complaint', (name) => {
   const home = mkdtempSync(join(tmpdir(), 'tollgate-units-'));
   onTestFinished(() => rmSync(home, { recursive: true }));
-  const { file, env } = findProgram('systemd-analyze');
+  const { file, env: ownEnv } = findProgram('systemd-analyze');
+  // The units that a machine with systemd has, such as sysinit.target; the colon adds those of this machine.
+  const env = { ...ownEnv, SYSTEMD_UNIT_PATH: `${join(unpackedAt('systemd'), 'lib/systemd/system')}:` };
   // The programs of the unit are not on this machine.
   const program = join(home, 'program');
   writeFileSync(program, '#!/bin/sh\n');

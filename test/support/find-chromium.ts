@@ -14,6 +14,11 @@ const MAC = [
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
 ];
 const FONTS = 'fonts-dejavu-core';
+/** As fontconfig has them where it is installed. Without them, code is set in a font whose letters have other widths. */
+const FAMILIES = ['sans-serif DejaVu Sans', 'serif DejaVu Serif', 'monospace DejaVu Sans Mono'].map((line) => {
+  const [generic, ...family] = line.split(' ');
+  return `<alias><family>${generic}</family><prefer><family>${family.join(' ')}</family></prefer></alias>`;
+});
 const PACKAGE = '@sparticuz/chromium@153.0.0';
 const CACHE = resolve(import.meta.dirname, '../../.cache/chromium');
 const HELP =
@@ -80,7 +85,7 @@ function unpackFromDebian(): ChromiumProgram | null {
     unpackPackage(SHELL, `${SHELL} ${FONTS}`, (unpacked) =>
       writeFileSync(
         join(unpacked, 'fonts.conf'),
-        `<?xml version="1.0"?><fontconfig><dir>${root}/usr/share/fonts</dir><cachedir>${root}/fonts-cache</cachedir></fontconfig>\n`,
+        `<?xml version="1.0"?><fontconfig><dir>${root}/usr/share/fonts</dir><cachedir>${root}/fonts-cache</cachedir>${FAMILIES.join('')}</fontconfig>\n`,
       ),
     );
   } catch (error) {
