@@ -15,8 +15,9 @@ afterEach(async () => {
 
 interface World {
   readonly gateways: readonly GatewayHere[];
-  /** Its calls end when the test does. */
+  /** Its calls end when the test does, or with `answer`. */
   readonly slow: TestProvider;
+  answer(): void;
   clientOf(account: string): Promise<ReturnType<typeof clientAt>>;
 }
 
@@ -28,6 +29,10 @@ async function open(engine: EngineName, batches: string): Promise<World> {
     () => slow.stop(),
     () => fast.stop(),
   );
+  const answer = () => {
+    gate.resolve();
+    slow.hold(null);
+  };
   const toml =
     `${UNHURRIED}[batches]\n${batches}\n` +
     modelBlock({ name: 'acme/slow', provider: 'Slow', url: slow.url }) +
@@ -41,13 +46,13 @@ async function open(engine: EngineName, batches: string): Promise<World> {
     gateways.push(await startGatewayHere({ toml, env, ...(database === null ? {} : { databaseUrl: database.url }) }));
   closing.push(async () => {
     expect(await gateways[0]!.admin('GET', '/audit')).toMatchObject({ data: { ok: true } });
-    gate.resolve();
-    slow.hold(null);
+    answer();
     for (const gateway of gateways) await gateway.stop();
   });
   return {
     gateways,
     slow,
+    answer,
     async clientOf(account) {
       const { key } = await gateways[0]!.openAccount(account, 1);
       return clientAt(`${gateways.at(-1)!.baseUrl}/v1`, key);
@@ -77,9 +82,14 @@ test.each(ENGINES)(
 );
 
 test('a batch is checked, and gets a place, while the batches of other accounts have all places', async () => {
-  const { slow, clientOf } = await open('sqlite', 'lines_at_once = 1\naccount_lines_at_once = 1');
+  const { slow, answer, clientOf } = await open('sqlite', 'lines_at_once = 1\naccount_lines_at_once = 1');
   // One place for a line, four for batches.
-  for (const account of ['a', 'b', 'c', 'd', 'e']) await begin(await clientOf(account), lines('acme/slow', 2));
+  const greedy = await Promise.all(
+    ['a', 'b', 'c', 'd', 'e'].map(async (account) => {
+      const client = await clientOf(account);
+      return { client, id: (await begin(client, lines('acme/slow', 2))).id };
+    }),
+  );
   await until(() => slow.log.length === 1);
   const patient = await clientOf('bob');
   const faulty = await begin(patient, [{ ...chatLine('a', 'ping'), url: '/v1/none' }]);
@@ -90,6 +100,13 @@ test('a batch is checked, and gets a place, while the batches of other accounts 
   // A batch that waits for the place of a line makes way, and this one ends.
   expect(await ended(patient, id)).toMatchObject({ status: 'cancelled' });
   expect(slow.log.length).toBe(1);
+  // Those that made way go on, and leave no line out.
+  answer();
+  for (const { client, id: begun } of greedy)
+    expect(await ended(client, begun)).toMatchObject({
+      status: 'completed',
+      request_counts: { completed: 2, failed: 0 },
+    });
 });
 
 test('batches of free models have together the lines of one account', async () => {
