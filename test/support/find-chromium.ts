@@ -14,7 +14,7 @@ const MAC = [
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
 ];
 const FONTS = 'fonts-dejavu-core';
-/** As fontconfig has them where it is installed. Without them, code is set in a font whose letters have other widths. */
+/** As fontconfig has them where it is installed. Without them, code would be set in letters of other widths. */
 const FAMILIES = ['sans-serif DejaVu Sans', 'serif DejaVu Serif', 'monospace DejaVu Sans Mono'].map((line) => {
   const [generic, ...family] = line.split(' ');
   return `<alias><family>${generic}</family><prefer><family>${family.join(' ')}</family></prefer></alias>`;
