@@ -25,9 +25,10 @@ it.each(readdirSync(FOLDER))('systemd reads %s without a complaint', (name) => {
     const unit = join(units, name);
     writeFileSync(unit, text.replaceAll(/^(Exec\w+)=\S+/gm, `$1=${program}`));
     const { status, stderr } = spawnSync(file, ['verify', '--man=no', unit], { env, encoding: 'utf8' });
-    return { status, complaints: stderr.split('\n').filter((line) => line.includes(name)) };
+    return { status, complaints: stderr.split('\n').filter((line) => line.includes(name)), stderr };
   };
-  expect(verify(shipped)).toEqual({ status: 0, complaints: [] });
+  const { stderr, ...verdict } = verify(shipped);
+  expect(verdict, stderr).toEqual({ status: 0, complaints: [] });
   expect(verify(shipped.replace('NoNewPrivileges', 'NoNewPrivilege')).complaints).toEqual([
     expect.stringContaining("'NoNewPrivilege' in section [Service], ignoring"),
   ]);

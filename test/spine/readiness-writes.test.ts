@@ -170,7 +170,7 @@ describe('a gateway whose database can be read and not written', () => {
     expect(spine.logs.filter((line) => line.includes('cannot be written to: calls are refused')).length).toBe(1);
     await command(fresh.url, 'DROP TRIGGER no_room ON journal_batches');
     await becomes(spine, 200, 'ok');
-    // A later check finds it slow while much else is written on the same disk.
+    // The next check may be too slow for a moment, while much else is written to the same disk.
     await expect.poll(works, { timeout: 60_000, interval: 200 }).toBe('1');
     expect(await call()).toBe(200);
     expect(await spine.faults()).toEqual([]);

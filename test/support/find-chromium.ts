@@ -15,10 +15,11 @@ const MAC = [
 ];
 const FONTS = 'fonts-dejavu-core';
 /** As fontconfig has them where it is installed. Without them, code would be set in letters of other widths. */
-const FAMILIES = ['sans-serif DejaVu Sans', 'serif DejaVu Serif', 'monospace DejaVu Sans Mono'].map((line) => {
-  const [generic, ...family] = line.split(' ');
-  return `<alias><family>${generic}</family><prefer><family>${family.join(' ')}</family></prefer></alias>`;
-});
+const FAMILIES = [
+  ['sans-serif', 'DejaVu Sans'],
+  ['serif', 'DejaVu Serif'],
+  ['monospace', 'DejaVu Sans Mono'],
+].map(([generic, family]) => `<alias><family>${generic}</family><prefer><family>${family}</family></prefer></alias>`);
 const PACKAGE = '@sparticuz/chromium@153.0.0';
 const CACHE = resolve(import.meta.dirname, '../../.cache/chromium');
 const HELP =

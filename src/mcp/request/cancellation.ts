@@ -157,7 +157,7 @@ const nameOf = (session: string, request: unknown): string => JSON.stringify([se
 const keyOf = (name: string): string => `cancelled ${hash('sha256', name).slice(0, 40)}`;
 
 export function createCancelNotes({ store, now, onError }: CancelNotesDeps): CancelNotes {
-  const watched = new TransientMap<Watch, Watch>();
+  const watched = new TransientMap<Watch, null>();
   /** When the latest notes of this gateway expire, by name. Its own clock needs no margin. */
   const ownNotes = new RecentMap<number>(NOTES_MAX);
   let timer: NodeJS.Timeout | null = null;
@@ -202,7 +202,7 @@ export function createCancelNotes({ store, now, onError }: CancelNotesDeps): Can
       const name = nameOf(session, request);
       const expiresFrom = Math.max(now() + NOTED_MS - CLOCKS_MS, (ownNotes.get(name) ?? 0) + 1);
       const one = { name, cancel, expiresFrom };
-      watched.set(one, one);
+      watched.set(one, null);
       timer ??= setInterval(() => void poll(), POLL_MS).unref();
       return {
         isNoted: async () => ((await store.get(keyOf(name)).catch(() => null))?.expiresAt ?? 0) >= expiresFrom,
