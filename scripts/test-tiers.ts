@@ -89,11 +89,10 @@ const DEEP_ONLY = [
  * them, and so tollgate refuses them there: `test/providers/ai-sdk/refused-on-old-node` asks for that.
  */
 const NEEDS_NODE_25 = [
-  'test/providers/ai-sdk/{audio,behind-a-proxy,endings,every-provider,failures-and-fidelity,packages-are-confined}.test.ts',
+  'test/providers/ai-sdk/{audio,behind-a-proxy,endings,every-provider,failures-and-fidelity,files-of-packages,packages-are-confined}.test.ts',
   'test/providers/ai-sdk/{films-of-every-provider,films-outlive-a-kill,sound-of-every-provider}.test.ts',
   'test/providers/ai-sdk/{a-package-floods-its-pipes,a-wall-is-required,flags-of-node,left-open-files,reach,restarts-renew-no-log,second-wall}.test.ts',
   'test/release/{provider-package,sources-of-a-package}.test.ts',
-  'test/fairness/package-files.test.ts',
 ];
 /** Whether a Node with these flags can confine them. */
 export const confinesPackages = (flags: ReadonlySet<string> = process.allowedNodeEnvironmentFlags): boolean =>

@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { createSdkUpstream } from '#network';
-import { createSdkWorkers } from '../../src/providers/ai-sdk/workers.ts';
-import { installHostile } from '../providers/ai-sdk/support/hostile-package.ts';
+import { createSdkWorkers } from '../../../src/providers/ai-sdk/workers.ts';
+import { installHostile } from './support/hostile-package.ts';
 
 // Calls of one process of a package share the bytes of the files that their requests name by their addresses.
 
