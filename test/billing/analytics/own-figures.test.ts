@@ -1,5 +1,6 @@
 import { OpenRouter } from '@openrouter/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { adHoc } from '../../support/ad-hoc.ts';
 import { ENGINES } from '../../support/engines.ts';
 import { MODEL } from '../../support/spine.ts';
 import { openFigures, TODAY, type FiguresWorld } from './figures-world.ts';
@@ -275,5 +276,28 @@ describe.each(ENGINES)('an account sees its own figures, %s', (engine) => {
     expect((await ask('analytics/service', { name: `model/${MODEL}` })).result.data).toMatchObject({ requests: 3 });
     expect((await ask('generations/list', { format: 'csv' })).error?.message).toContain('no files over JSON-RPC');
     expect(await world.spine.faults()).toEqual([]);
+  });
+
+  test('50,000 rows and no more, also with those of a tag', async () => {
+    const day = TODAY - 60;
+    const insert = (table: string, more: { columns?: string; values?: string }, first: number, last: number) => {
+      const text = `INSERT INTO ${table} (account, day, key, primitive, service, provider, requests, failed, charged, fee, prompt, completion, reasoning, cached, images, seconds${more.columns ?? ''})
+WITH RECURSIVE n (i) AS (SELECT ${first} UNION ALL SELECT i + 1 FROM n WHERE i < ${last})
+SELECT $1, ${day}, 'k' || i, 'model', '', '', ${table === 'tag_days' ? 1 : 2}, 0, 2, 0, 0, 0, 0, 0, 0, 0${more.values ?? ''} FROM n`;
+      return world.spine.app.database.batch([{ statement: adHoc(text), params: [account] }]);
+    };
+    const ask = (groups: string) => own(`start_date=2026-09-22&end_date=2026-09-22&group_by=${groups}`);
+    const message = 'The answer would have more than 50000 rows. Request fewer days or fewer groups';
+    const refused = { status: 400, body: { error: { param: 'group_by', message } } };
+    await insert('usage_days', {}, 1, 50_000);
+    const { data, totals } = (await ask('key')).body;
+    expect([data.length, totals['requests']]).toEqual([50_000, 100_000]);
+    // One of two calls of a key has the tag, so the key has two rows.
+    await insert('tag_days', { columns: ', tag, value', values: ", 'team', 'a'" }, 1, 1);
+    expect(await ask('key,tag:team')).toMatchObject(refused);
+    expect((await ask('key')).status).toBe(200);
+    await insert('usage_days', {}, 50_001, 50_001);
+    expect(await ask('key')).toMatchObject(refused);
+    expect((await ask('model')).body.totals).toMatchObject({ requests: 100_002 });
   });
 });
