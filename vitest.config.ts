@@ -1,25 +1,11 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-import { filesOfTier, isOneOf, type Tier } from './scripts/test-tiers.ts';
+import { ALONE, filesOfTier, isOneOf, MEASURED, type Tier } from './scripts/test-tiers.ts';
 
 // Compiled code is kept between processes and threads, as bin/tollgate.mjs keeps it: each gateway of a test starts a thread that loads modules anew.
 process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache/tollgate', import.meta.url));
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';
-
-/**
- * Files with a worker of their own. They measure or change what belongs to a whole process (memory, handles, its clock).
- * All others leave nothing behind that the next file could notice, so a worker runs them one after the other without loading the gateway anew for each.
- */
-const ALONE = [
-  'test/bench/**/*.test.ts',
-  'test/{a2a/faults,rpc}/nothing-is-left.test.ts',
-  'test/mcp/faults/{connections-are-cut,soak}.test.ts',
-  'test/spine/{slow-readers,soak}.test.ts',
-];
-
-/** Files that compare how long calls take with and without a crowd beside them. They run after the others, with a processor for each. */
-const MEASURED = ['test/fairness/**/*.test.ts'];
 
 const tier = (process.env['TOLLGATE_TESTS'] ?? (deep ? 'deep' : 'both')) as Tier;
 const files = filesOfTier(tier, import.meta.dirname);

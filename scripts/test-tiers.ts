@@ -85,6 +85,24 @@ const DEEP_ONLY = [
 ];
 
 /**
+ * Files with a worker of their own. They measure or change what belongs to a whole process (memory, handles, its clock).
+ * All others leave nothing behind that the next file could notice, so a worker runs them one after the other without
+ * loading the gateway anew for each.
+ */
+export const ALONE = [
+  'test/bench/**/*.test.ts',
+  'test/{a2a/faults,console/rpc}/nothing-is-left.test.ts',
+  'test/mcp/faults/{connections-are-cut,soak}.test.ts',
+  'test/spine/{slow-readers,soak}.test.ts',
+];
+
+/**
+ * Files that compare how long calls take with and without a crowd beside them. They run after the others, with a
+ * processor for each.
+ */
+export const MEASURED = ['test/fairness/**/*.test.ts'];
+
+/**
  * They start packages of the AI SDK. Node 24, which a checkout brings where Node 26 does not start, cannot confine
  * them, and so tollgate refuses them there: `test/providers/ai-sdk/refused-on-old-node` asks for that.
  */
@@ -115,7 +133,7 @@ export function filesOfTier(tier: Tier, checkout: string, flags?: ReadonlySet<st
 /** The globs of the lists above, without braces, that stand for no file of `checkout`: a file was moved or renamed. */
 export function globsOfNoFile(checkout: string): string[] {
   const files = readTests(checkout).map(({ file }) => file);
-  return [...EVERYDAY_TOO, ...FULL_TOO, ...DEEP_ONLY, ...NEEDS_NODE_25]
+  return [...EVERYDAY_TOO, ...FULL_TOO, ...DEEP_ONLY, ...NEEDS_NODE_25, ...ALONE, ...MEASURED]
     .flatMap(withoutBraces)
     .filter((glob) => !files.some((file) => path.matchesGlob(file, glob)));
 }

@@ -128,8 +128,8 @@ test.each([
     return row!['flushed'];
   };
   // PostgreSQL may flush by itself before.
-  await vi.waitFor(() => expect(left).toBe(0), { timeout: 8_000, interval: 20 });
-  await vi.waitFor(async () => expect(await flushed()).toBe(1n), { timeout: 8_000, interval: 20 });
+  await vi.waitFor(() => expect(left).toBe(0), { timeout: 60_000, interval: 20 });
+  await vi.waitFor(async () => expect(await flushed()).toBe(1n), { timeout: 60_000, interval: 20 });
   await crash();
   expect(await seen(last)).toBe('settled');
   expect(await failing()).toEqual([]);

@@ -276,66 +276,6 @@ describe('what is spent of a budget is told', () => {
     skew += 39_600_000;
   });
 
-  test('of a call that is settled long after the end of its period, also by a gateway that has just started', async () => {
-    const { key, account } = await spine.tenant('night', '10');
-    await own(key, { budgets: [{ limit: 0.0003, limit_reset: 'daily', limit_notify: [50, 100] }] });
-    expect((await chat(bearer(key))).status).toBe(200);
-    await spine.quiet();
-    const budget = `account:${account}:daily-${new Date(now()).toISOString().slice(0, 10)}`;
-    expect((await told()).length).toBeLessThanOrEqual(1);
-    skew += 2 * 86_400_000;
-    // What a call that took so long is charged while no gateway looks.
-    await spine.app.database.query(SPEND, [budget, 200n]);
-    const seen: object[] = [];
-    const started = createBudgetPolls({
-      database: spine.app.database,
-      now,
-      onNotice: (body, isOperators) => seen.push({ ...body, isOperators }),
-    });
-    await started();
-    expect(seen.at(-1)).toMatchObject({
-      account,
-      of: 'account',
-      percent: 100,
-      limit_usd: '0.0003',
-      isOperators: false,
-    });
-    seen.length = 0;
-    await createBudgetPolls({ database: spine.app.database, now, onNotice: (body) => seen.push(body) })();
-    expect(seen).toEqual([]);
-    await spine.app.database.query(SPEND, [budget, -200n]);
-  });
-
-  test('of a limit that is lowered after the end of a period nothing is told of that period', async () => {
-    const { key, account } = await spine.tenant('lowered', '10');
-    const set = (limit: number) => own(key, { budgets: [{ limit, limit_reset: 'daily', limit_notify: [100] }] });
-    const limited = await spine.tenant('lowered-key', '10', { limit: 300n, limitReset: 'daily', limitNotify: [100] });
-    await set(0.0003);
-    for (const caller of [key, limited.key]) expect((await chat(bearer(caller))).status).toBe(200);
-    await spine.quiet();
-    const ofBoth = async () => {
-      const all: { readonly account: string; readonly limit_usd: string }[] = [];
-      const onNotice = (body: object) => void all.push(body as (typeof all)[number]);
-      await createBudgetPolls({ database: spine.app.database, now, onNotice })();
-      return all.filter((body) => body.account === account || body.account === limited.account);
-    };
-    skew += 86_400_000;
-    await set(0.0001);
-    await spine.app.keys.update(limited.account, limited.hash, { limit: 100n });
-    expect(await ofBoth()).toEqual([]);
-    // What is set anew without being changed stays as old as it was.
-    skew += 86_400_000;
-    await set(0.0001);
-    await spine.app.keys.update(limited.account, limited.hash, { limit: 100n, label: 'new name' });
-    const yesterday = new Date(now() - 86_400_000).toISOString().slice(0, 10);
-    const late = adHoc('INSERT INTO budgets (id, spent, locked) VALUES ($1, $2, 0)');
-    const undo = adHoc('DELETE FROM budgets WHERE id = $1');
-    const budgets = [`account:${account}:daily-${yesterday}`, `${limited.hash}:daily-${yesterday}`];
-    for (const budget of budgets) await spine.app.database.query(late, [budget, 150n]);
-    expect((await ofBoth()).map((body) => body.limit_usd)).toEqual(['0.0001', '0.0001']);
-    for (const budget of budgets) await spine.app.database.query(undo, [budget]);
-  });
-
   test('but not of a soft limit whose percentages are null', async () => {
     const { key } = await spine.tenant('told-nothing', '10');
     const made = async (body: object) => {
@@ -440,5 +380,68 @@ describe('rates', () => {
     expect(await refused.json()).toMatchObject({
       error: { message: expect.stringContaining('2 tokens per minute of the account') as string },
     });
+  });
+});
+
+describe('what is spent while this gateway does not look is told by another', () => {
+  beforeAll(() => spine.app.notices.close());
+
+  test('of a call that is settled long after the end of its period, also by a gateway that has just started', async () => {
+    const { key, account } = await spine.tenant('night', '10');
+    await own(key, { budgets: [{ limit: 0.0003, limit_reset: 'daily', limit_notify: [50, 100] }] });
+    expect((await chat(bearer(key))).status).toBe(200);
+    await spine.quiet();
+    const budget = `account:${account}:daily-${new Date(now()).toISOString().slice(0, 10)}`;
+    skew += 2 * 86_400_000;
+    // What a call that took so long is charged while no gateway looks.
+    await spine.app.database.query(SPEND, [budget, 200n]);
+    const seen: object[] = [];
+    const started = createBudgetPolls({
+      database: spine.app.database,
+      now,
+      onNotice: (body, isOperators) => seen.push({ ...body, isOperators }),
+    });
+    await started();
+    expect(seen.at(-1)).toMatchObject({
+      account,
+      of: 'account',
+      percent: 100,
+      limit_usd: '0.0003',
+      isOperators: false,
+    });
+    seen.length = 0;
+    await createBudgetPolls({ database: spine.app.database, now, onNotice: (body) => seen.push(body) })();
+    expect(seen).toEqual([]);
+    await spine.app.database.query(SPEND, [budget, -200n]);
+  });
+
+  test('of a limit that is lowered after the end of a period nothing is told of that period', async () => {
+    const { key, account } = await spine.tenant('lowered', '10');
+    const set = (limit: number) => own(key, { budgets: [{ limit, limit_reset: 'daily', limit_notify: [100] }] });
+    const limited = await spine.tenant('lowered-key', '10', { limit: 300n, limitReset: 'daily', limitNotify: [100] });
+    await set(0.0003);
+    for (const caller of [key, limited.key]) expect((await chat(bearer(caller))).status).toBe(200);
+    await spine.quiet();
+    const ofBoth = async () => {
+      const all: { readonly account: string; readonly limit_usd: string }[] = [];
+      const onNotice = (body: object) => void all.push(body as (typeof all)[number]);
+      await createBudgetPolls({ database: spine.app.database, now, onNotice })();
+      return all.filter((body) => body.account === account || body.account === limited.account);
+    };
+    skew += 86_400_000;
+    await set(0.0001);
+    await spine.app.keys.update(limited.account, limited.hash, { limit: 100n });
+    expect(await ofBoth()).toEqual([]);
+    // What is set anew without being changed stays as old as it was.
+    skew += 86_400_000;
+    await set(0.0001);
+    await spine.app.keys.update(limited.account, limited.hash, { limit: 100n, label: 'new name' });
+    const yesterday = new Date(now() - 86_400_000).toISOString().slice(0, 10);
+    const late = adHoc('INSERT INTO budgets (id, spent, locked) VALUES ($1, $2, 0)');
+    const undo = adHoc('DELETE FROM budgets WHERE id = $1');
+    const budgets = [`account:${account}:daily-${yesterday}`, `${limited.hash}:daily-${yesterday}`];
+    for (const budget of budgets) await spine.app.database.query(late, [budget, 150n]);
+    expect((await ofBoth()).map((body) => body.limit_usd)).toEqual(['0.0001', '0.0001']);
+    for (const budget of budgets) await spine.app.database.query(undo, [budget]);
   });
 });

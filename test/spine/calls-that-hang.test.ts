@@ -1,11 +1,14 @@
 import { expect, test } from 'vitest';
+import { atThisLoad } from '../support/at-this-load.ts';
 import { ask, UNHURRIED } from '../support/spine.ts';
 import { until } from '../support/tunnel-spine.ts';
 import { spineOfFile } from '../support/of-file.ts';
 
 /* While calls wait for a provider that does not answer, the operator sees which one it is. */
 
-const spine = spineOfFile(() => ({ toml: `${UNHURRIED}[upstream]\nhead_timeout_ms = 4000\n` }));
+/** Long enough to ask the operator's pages after the line of the log, which comes within 2.5 s. */
+const TIMEOUT_S = Math.ceil(atThisLoad(4_000) / 1_000);
+const spine = spineOfFile(() => ({ toml: `${UNHURRIED}[upstream]\nhead_timeout_ms = ${TIMEOUT_S * 1_000}\n` }));
 
 const lines = () =>
   spine.logs.map((line) => JSON.parse(line) as Record<string, unknown>).filter((line) => 'oldest_s' in line);
@@ -21,7 +24,7 @@ test('the log, the metrics and the admin API name the provider, the service, how
       service: 'test/model',
       provider: 'Test',
       waiting: 3,
-      timeout_s: 4,
+      timeout_s: TIMEOUT_S,
       msg: expect.stringContaining('head_timeout_ms'),
     },
   ]);

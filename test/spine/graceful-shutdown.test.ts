@@ -48,7 +48,7 @@ async function left(account: string) {
 
 test('a running stream finishes and is paid; meanwhile readiness and new calls are 503', async () => {
   const gateway = await start(10_000);
-  const response = await gateway.post('/chat/completions', ask('hello !tokens:30 !token-ms:20', { stream: true }));
+  const response = await gateway.post('/chat/completions', ask('hello !tokens:30 !token-ms:100', { stream: true }));
   const text = response.text();
   const closing = gateway.app.close();
   const ready = await fetch(`${gateway.origin}/health/ready`);
@@ -88,9 +88,11 @@ test('after an announced stop it is unready and serves on; each answer ends its 
     await answer.toArray();
     return [answer.statusCode, answer.headers.connection, asked.reusedSocket];
   };
-  expect(await send('/health/ready')).toEqual([200, 'keep-alive', false]);
+  const ready = async () => (await fetch(`${gateway.origin}/health/ready`)).status;
+  await expect.poll(ready, { timeout: 60_000 }).toBe(200);
+  expect(await send('/health/live')).toEqual([200, 'keep-alive', false]);
   gateway.app.announceStop();
-  expect((await fetch(`${gateway.origin}/health/ready`)).status).toBe(503);
+  expect(await ready()).toBe(503);
   // The idle connection is not closed under the call that its owner may be sending.
   expect(await send('/api/v1/chat/completions', ask('hello'))).toEqual([200, 'close', true]);
   const stream = ask('hello !tokens:30 !token-ms:20', { stream: true });

@@ -25,6 +25,8 @@ test('ping', async () => {
 });
 
 test('health', async () => {
+  // The first check writes to a new database.
+  await expect.poll(async () => (await get('/health/ready')).status, { timeout: 60_000 }).toBe(200);
   for (const path of ['/health/live', '/health/ready']) {
     const response = await get(path);
     expect(response.status).toBe(200);

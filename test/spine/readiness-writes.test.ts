@@ -21,6 +21,9 @@ const becomes = async (spine: Spine, status: number, database: string) => {
     .poll(() => ready(spine), { timeout: 60_000, interval: 200 })
     .toEqual([status, { gateway: 'ok', database, ...CLOCK[spine.app.database.engine] }]);
 };
+/** How often the log says it. The first check of a gateway may be too slow while much else is written to the disk. */
+const refusals = ({ logs }: Spine) =>
+  logs.filter((line) => line.includes('cannot be written to: calls are refused')).length;
 
 describe('a gateway whose database can be read and not written', () => {
   it('is not ready on the embedded database, and is again when it can be written', async () => {
@@ -30,7 +33,7 @@ describe('a gateway whose database can be read and not written', () => {
       await spine.stop();
       await rm(dataDir, { recursive: true });
     });
-    expect(await ready(spine)).toEqual([200, { gateway: 'ok', database: 'ok' }]);
+    await becomes(spine, 200, 'ok');
     const other = new DatabaseSync(join(dataDir, 'tollgate.db'), { timeout: 10_000 });
     other.exec('BEGIN IMMEDIATE');
     await becomes(spine, 503, 'takes no writes in time');
@@ -153,6 +156,7 @@ describe('a gateway whose database can be read and not written', () => {
     expect(await call()).toBe(200);
     await spine.quiet();
     await becomes(spine, 200, 'ok');
+    const before = refusals(spine);
     // What a group needs is refused as on a full disk. Small writes to other tables are taken.
     await command(
       fresh.url,
@@ -167,7 +171,7 @@ describe('a gateway whose database can be read and not written', () => {
     expect(await call()).toBe(503);
     await becomes(spine, 503, 'cannot be written to: its disk is full');
     expect(await works()).toBe('0');
-    expect(spine.logs.filter((line) => line.includes('cannot be written to: calls are refused')).length).toBe(1);
+    expect(refusals(spine) - before).toBe(1);
     await command(fresh.url, 'DROP TRIGGER no_room ON journal_batches');
     await becomes(spine, 200, 'ok');
     // The next check may be too slow for a moment, while much else is written to the same disk.
@@ -183,7 +187,8 @@ describe('a gateway whose database can be read and not written', () => {
       await spine.stop();
       await fresh.drop();
     });
-    expect((await ready(spine))[0]).toBe(200);
+    await becomes(spine, 200, 'ok');
+    const before = refusals(spine);
     const name = new URL(fresh.url).pathname.slice(1);
     const cut = async () => {
       const client = new Client({ connectionString: inject('postgresUrl') });
@@ -194,7 +199,7 @@ describe('a gateway whose database can be read and not written', () => {
     await command(inject('postgresUrl'), `ALTER DATABASE ${name} SET default_transaction_read_only = on`);
     await cut();
     await becomes(spine, 503, 'cannot be written to: it is read-only');
-    expect(spine.logs.filter((line) => line.includes('cannot be written to: calls are refused')).length).toBe(1);
+    expect(refusals(spine) - before).toBe(1);
     await command(inject('postgresUrl'), `ALTER DATABASE ${name} SET default_transaction_read_only = off`);
     await cut();
     await becomes(spine, 200, 'ok');

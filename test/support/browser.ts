@@ -101,6 +101,8 @@ export async function openBrowser(): Promise<TestBrowser> {
     });
     contexts.add(context);
     const page = await context.newPage();
+    // On a machine that is busy with other tests.
+    page.setDefaultTimeout(100_000);
     await page.addInitScript(TELL_VIOLATIONS);
     return page;
   };

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { monthName } from '../../../web/src/ui/months.ts';
 import { formatMicroUsd } from '../../../web/src/ui/usd.ts';
 import { openBrowser, type TestBrowser } from '../../support/browser.ts';
@@ -39,6 +39,13 @@ beforeAll(async () => {
     costs.push((await spine.generation(call.headers.get('x-generation-id'), key)).cost_micro_usdc);
   }
   ahead = 0;
+  const figures = async () => {
+    const answer = await spine.get(`/analytics/own?start_date=${month}-15&end_date=${month}-15`, {
+      authorization: `Bearer ${key}`,
+    });
+    return ((await answer.json()) as { totals: { requests: number } }).totals.requests;
+  };
+  await vi.waitFor(async () => expect(await figures()).toBe(costs.length), { timeout: 60_000, interval: 50 });
 });
 afterAll(async () => {
   await browser.close();

@@ -192,10 +192,16 @@ test('the second click of a double click, on a window that closed above the page
   const button = `document.querySelector('button[type="submit"]')`;
   const allow = page.getByRole('button', { name: 'Allow' });
   await expect.poll(() => allow.isEnabled()).toBe(true);
-  // The page gets the focus when such a window closes, and the click comes some frames later.
+  // The page gets the focus when such a window closes, and the click comes some frames later, while the button is off.
   const clicked = `new Promise((done) => {
-    const click = () => { const isOff = ${button}.disabled; ${button}.click(); done(isOff); };
-    requestAnimationFrame(() => requestAnimationFrame(click));
+    let frames = 0;
+    const click = () => {
+      const isOff = ${button}.disabled;
+      if (!isOff && ++frames < 100) return requestAnimationFrame(click);
+      ${button}.click();
+      done(isOff);
+    };
+    requestAnimationFrame(click);
     dispatchEvent(new Event('focus'));
   })`;
   expect(await page.evaluate(clicked)).toBe(true);

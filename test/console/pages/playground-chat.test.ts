@@ -11,14 +11,14 @@ test('an answer comes in pieces with its cost so far, and then with what the led
   const before = await world.balance();
   const visitor = await world.visit('demo/chat');
   const { page } = visitor;
-  await page.getByRole('textbox', { name: 'Message to demo/chat' }).fill('Count to 60');
+  await page.getByRole('textbox', { name: 'Message to demo/chat' }).fill('Count to 200');
   await page.keyboard.press('Enter');
   const sofar = page.getByRole('button', { name: /so far/ });
   await page.getByText(/^1, 2, 3/).waitFor();
   expect(microUsdIn((await sofar.textContent())!.replace('≈', ''))).toBeGreaterThan(0);
   const charged = page.getByRole('button', { name: /charged/ });
   await charged.waitFor();
-  expect(await page.getByText(/^1, 2, 3/).textContent()).toMatch(/59, 60\.$/);
+  expect(await page.getByText(/^1, 2, 3/).textContent()).toMatch(/199, 200\.$/);
   const shown = microUsdIn(await charged.textContent());
   const record = await world.recordOf(visitor);
   expect(shown).toBe(record.cost_micro_usdc);

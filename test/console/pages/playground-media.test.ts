@@ -1,12 +1,20 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startVideoProvider, videoBlock, type VideoProvider } from '../../media/support/video-provider.ts';
 import { looksRight } from './page-holds.ts';
 import { microUsdIn, startPlayground, type PlaygroundWorld } from './playground-world.ts';
 
 let world: PlaygroundWorld;
+/** Its films are never ready. */
+let slow: VideoProvider;
 beforeAll(async () => {
-  world = await startPlayground();
+  slow = await startVideoProvider();
+  slow.begin(() => ({ status: 'in_progress' }));
+  world = await startPlayground(videoBlock({ name: 'test/slow-film', url: slow.url }));
 });
-afterAll(() => world?.stop());
+afterAll(async () => {
+  await world?.stop();
+  await slow.close();
+});
 
 test('the price on the button is the charge', async () => {
   const before = await world.balance();
@@ -80,10 +88,10 @@ test('a video is queued for the price on the button, waited for over a reload, a
 
 test('a video that is cancelled costs nothing', async () => {
   const before = await world.balance();
-  const visitor = await world.visit('demo/video', { theme: 'dark' });
+  const visitor = await world.visit('test/slow-film', { theme: 'dark' });
   const { page } = visitor;
   await page.getByLabel('Prompt').fill('A tollgate at night');
-  await page.getByLabel('Length').selectOption('6s');
+  await page.getByLabel('Length').selectOption('8s');
   await page.getByRole('button', { name: /^Generate – / }).click();
   await page.getByRole('button', { name: 'Cancel' }).click();
   await page.getByText('Canceled').or(page.getByText('Failed')).first().waitFor();

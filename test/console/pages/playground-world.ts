@@ -47,7 +47,6 @@ export async function startPlayground(blocks = ''): Promise<PlaygroundWorld> {
     gateway,
     async visit(service, options = {}) {
       const visitor = await browser.visit({ origin: gateway.baseUrl, ...options });
-      visitor.page.setDefaultTimeout(PATIENCE_MS);
       await visitor.page.goto(`/playground?m=${encodeURIComponent(service)}`);
       await visitor.page.getByText('Balance').waitFor();
       return visitor;

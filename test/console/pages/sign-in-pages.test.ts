@@ -105,9 +105,10 @@ test('a key that was made on the page is in what to copy, and calls', async () =
   await page.getByLabel('Name').fill('another agent');
   await click(page, 'Create the key');
   await click(page, 'Copy: What to set');
-  const [, base, key] = /^export OPENAI_BASE_URL=(\S+)\nexport OPENAI_API_KEY=(\S+)$/.exec(
-    await page.evaluate<string>('navigator.clipboard.readText()'),
-  )!;
+  const copied = () => page.evaluate<string>('navigator.clipboard.readText()');
+  const WHAT_TO_SET = /^export OPENAI_BASE_URL=(\S+)\nexport OPENAI_API_KEY=(\S+)$/;
+  await expect.poll(copied).toMatch(WHAT_TO_SET);
+  const [, base, key] = WHAT_TO_SET.exec(await copied())!;
   expect(base).toBe(spine.url);
   const answer = await fetch(`${base}/key`, { headers: { authorization: `Bearer ${key}` } });
   expect(await answer.json()).toMatchObject({ data: { label: 'another agent' } });

@@ -47,7 +47,8 @@ test('finds a tool by what it does, sees its price and its arguments, and copies
   await expect.poll(() => code.textContent()).toContain(`curl ${origin}/mcp/demo/tools`);
   expect(await code.textContent()).toContain('"name":"roll_dice","arguments":{"dice":"1d6"}');
   await page.getByRole('button', { name: 'Copy: Code for curl' }).click();
-  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(await code.textContent());
+  const text = await code.textContent();
+  await expect.poll(() => page.evaluate('navigator.clipboard.readText()')).toBe(text);
 
   await page.getByRole('link', { name: 'Try it' }).click();
   await page.waitForURL('**/playground?m=demo%2Ftools&kind=tool');

@@ -4,7 +4,7 @@ import { AGENT, AGENT_COST, message, request, useRpcWorld } from './rpc-world.ts
 
 // Whoever leaves stops what runs for it, as at the route itself, and what has not begun.
 
-const world = useRpcWorld(`${UNHURRIED}\n[billing]\ndrain_ms = 300\n[upstream]\ncooldown_ms = 0\n`);
+const world = useRpcWorld(`${UNHURRIED}\n[billing]\ndrain_ms = 3000\n[upstream]\ncooldown_ms = 0\n`);
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 test('chat stops, and the entries that wait for their turn are not begun', async () => {

@@ -161,7 +161,7 @@ test(
     ask.resolve();
     const { status, message } = await asked;
     expect([status, message.error?.message]).toEqual([503, expect.stringContaining('shutting down')]);
-    expect(asking.asked.some(({ message: told }) => told.method === 'notifications/cancelled')).toBe(true);
+    await until(() => asking.asked.some(({ message: told }) => told.method === 'notifications/cancelled'));
     await ends;
     expect(await exit).toBe(0);
     expect(performance.now() - begun).toBeLessThan(atThisLoad(8_000));

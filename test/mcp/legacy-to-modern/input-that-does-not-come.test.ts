@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { atThisLoad } from '../../support/at-this-load.ts';
 import { parseMessage, type ResponseMessage } from '../../../src/gateway/json-rpc/message.ts';
 import { startBridge } from './bridge-world.ts';
 import { startRawServer, toolCall } from './raw-server.ts';
@@ -131,7 +132,7 @@ test('a call that is over while its client is asked ends free, and does not spea
   const server = await startRawServer((_got, reply) => reply.result(asks(FORM)));
   const world = await startBridge(server.url);
   const { text, charged } = await world.ask(world.session({ capabilities: { elicitation: {} } }), toolCall('1'), {
-    timeoutMs: 300,
+    timeoutMs: atThisLoad(300),
   });
   expect(text).toContain('the call ended before the client answered');
   expect([charged, world.clientRequests.count, world.bridge.running]).toEqual([0n, 0, 0]);

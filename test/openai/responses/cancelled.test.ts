@@ -96,12 +96,18 @@ const callOf = (id: string) => id.replace('resp_', 'gen-');
 
 describe('a cancelled response', () => {
   test('is so at once with what came, and has its cost when its call is settled', async () => {
-    const { id } = await begin('!tokens:1000 !token-ms:20');
-    await until(() => (spine.provider.log.at(-1)?.completionTokens ?? 0) > 5, 'its model says something');
-    const cancelled = (await client.responses.cancel(id)) as Shown;
-    expect(cancelled).toMatchObject({ id, status: 'cancelled', error: null, incomplete_details: null, usage: null });
-    expect(cancelled.output[0]).toMatchObject({ type: 'message', status: 'incomplete' });
-    expect(cancelled.tollgate!.note!.message).toContain('not settled yet');
+    const cancelled = await unlessStalled(20, async () => {
+      spine.provider.log.length = 0;
+      const begun = await begin('!tokens:1000 !token-ms:20');
+      await until(() => (spine.provider.log.at(-1)?.completionTokens ?? 0) > 5, 'its model says something');
+      const shown = (await client.responses.cancel(begun.id)) as Shown;
+      const none = { error: null, incomplete_details: null, usage: null };
+      expect(shown).toMatchObject({ id: begun.id, status: 'cancelled', ...none });
+      expect(shown.output[0]).toMatchObject({ type: 'message', status: 'incomplete' });
+      expect(shown.tollgate!.note!.message).toContain('not settled yet');
+      return shown;
+    });
+    const { id } = cancelled;
     const shown = await settled(id);
     expect(shown).toMatchObject({ id, status: 'cancelled', error: null, incomplete_details: null });
     expect(shown.usage!.cost).toBeGreaterThan(0);

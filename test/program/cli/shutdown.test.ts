@@ -36,8 +36,9 @@ async function openStream(pieces: number, paceMs: number) {
 describe('a stop', () => {
   it('lets running streams finish, says so to load balancers, and leaves nothing behind', async () => {
     const gateway = await place.gateway(['start']);
-    const stream = await openStream(20, 40);
-    expect((await fetch(`${stream.dev.base_url}/health/ready`)).status).toBe(200);
+    const { base_url: url } = (await place.read('dev.json')) as { base_url: string };
+    await expect.poll(async () => (await fetch(`${url}/health/ready`)).status, { timeout: 60_000 }).toBe(200);
+    const stream = await openStream(20, 200);
     gateway.signal('SIGTERM');
     await gateway.wrote('Stopping');
     const ready = await fetch(`${stream.dev.base_url}/health/ready`);
@@ -61,7 +62,7 @@ describe('a stop', () => {
   it('is delayed after a SIGTERM, not after a Ctrl-C, and a second signal ends the delay', async () => {
     const delay = { TOLLGATE_SHUTDOWN_DELAY_MS: '3600000' };
     const gateway = await place.gateway(['start'], delay);
-    const stream = await openStream(20, 40);
+    const stream = await openStream(20, 200);
     gateway.signal('SIGTERM');
     const ready = async () => (await fetch(`${stream.dev.base_url}/health/ready`)).status;
     await expect.poll(ready).toBe(503);

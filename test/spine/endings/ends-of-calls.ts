@@ -52,10 +52,22 @@ interface Asked {
   readonly id: string;
   /** The rest of its text. */
   readonly more?: string;
+  /** Gets the id of a response in the background. */
+  readonly onBegun?: (responseId: string) => void;
 }
 
 /** Makes a call that ends in this way. */
-export async function ask({ spine, vendor, kind, model, script, reported, id, more = '' }: Asked): Promise<void> {
+export async function ask({
+  spine,
+  vendor,
+  kind,
+  model,
+  script,
+  reported,
+  id,
+  more = '',
+  onBegun,
+}: Asked): Promise<void> {
   const leaving = new AbortController();
   const text = `!k:${kind.name} !e:${script} !u:${reported ? 1 : 0} !n:${id}${more}`;
   const { path, body } = kind.ask(model, text);
@@ -75,6 +87,7 @@ export async function ask({ spine, vendor, kind, model, script, reported, id, mo
     if (script.startsWith('left')) await vendor.arrived(id);
     if (kind.inBackground) {
       const { id: responseId } = (await (await asked).json()) as Begun;
+      onBegun?.(responseId);
       return await untilEnded(spine, responseId, {
         cancels: script.startsWith('left'),
         begun: script === 'left_midway',

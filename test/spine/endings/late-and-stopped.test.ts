@@ -67,11 +67,21 @@ test('a call of a gateway that stops is free, unless a part of it is kept', asyn
       id: idOf(kind.name, script),
     })),
   );
+  const kept = Promise.withResolvers<string>();
   const asked = cases.map((one) =>
-    ask({ spine: stopping, vendor, ...one, model: `own/${one.kind.name}`, reported: false }),
+    ask({
+      spine: stopping,
+      vendor,
+      ...one,
+      model: `own/${one.kind.name}`,
+      reported: false,
+      onBegun: (responseId) => one.script === 'silent_midway' && kept.resolve(responseId),
+    }),
   );
   await Promise.all(cases.map(({ id }) => vendor.arrived(id)));
-  // Responses in the background that say something have said it.
+  // What the provider of the one in the background has said is read.
+  const told = (await stopping.get(`/responses/${await kept.promise}?stream=true`)).body!;
+  for await (const part of told) if (Buffer.from(part).includes('response.output_text.delta')) break;
   await stopping.stop();
   await Promise.all(asked);
   const spine = await startSpine({ databaseUrl: database.url, toml, credit: '0' });

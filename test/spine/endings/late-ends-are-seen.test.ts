@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { atThisLoad } from '../../support/at-this-load.ts';
 import { imageBlock } from '../../media/support/image-provider.ts';
 import { modelBlock, type Spine } from '../../support/spine.ts';
 import { startTunnelSpine } from '../../support/tunnel-spine.ts';
@@ -47,7 +48,7 @@ const lineOf = (spine: Spine, id: string) =>
 test('the log, the metrics and the record of a call that ended late say how, for every kind of model', async () => {
   const vendor = await startVendor();
   const { spine } = await startTunnelSpine(
-    `[upstream]\ncooldown_ms = 0\nattempts_max = 1\nhead_timeout_ms = 1500\nreply_bytes_max = ${REPLY_BYTES_MAX}\nimages_reply_bytes_max = ${REPLY_BYTES_MAX}\n` +
+    `[upstream]\ncooldown_ms = 0\nattempts_max = 1\nhead_timeout_ms = ${atThisLoad(1_500)}\nreply_bytes_max = ${REPLY_BYTES_MAX}\nimages_reply_bytes_max = ${REPLY_BYTES_MAX}\n` +
       `[billing]\ndrain_ms = 200\n${KINDS.map((kind) => block(kind, vendor.url)).join('')}`,
   );
   for (let at = 0; at < CASES.length; at += 12)

@@ -5,6 +5,7 @@ import { startAnvil, type Anvil } from '../../../support/chain/anvil.ts';
 import { deployEvmToken, freshKey, signPayment, type EvmToken } from '../../../support/chain/evm-token.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../../support/spine.ts';
 import { evmWallet, signInHeaders, type TestWallet } from '../../../support/wallets.ts';
+import { atThisLoad } from '../../../support/at-this-load.ts';
 
 /** A whole gateway with one EVM chain behind it, on which everything is final at once. */
 export interface FundsWorld {
@@ -127,7 +128,7 @@ ${options.chain ?? ''}
     nonce,
     fresh: async (wallet) => signInHeaders(wallet, { nonce: await nonce() }),
     async until(ask, is) {
-      const end = performance.now() + 15_000;
+      const end = performance.now() + atThisLoad(15_000);
       for (;;) {
         const answer = await ask();
         if (is(answer)) return answer;

@@ -8,7 +8,10 @@ import { bearer, openFundsWorld, termsOf, type Body, type FundsWorld } from './f
 
 let world: FundsWorld;
 beforeAll(async () => {
-  world = await openFundsWorld({ chain: 'withdrawal_min = 0.1\nwithdrawal_daily_max = 6' });
+  world = await openFundsWorld({
+    chain: 'withdrawal_min = 0.1\nwithdrawal_daily_max = 6',
+    payments: 'address_cooldown_s = 0\ncompare_ms = 86400000',
+  });
 });
 afterAll(async () => {
   expect(await world.spine.faults()).toEqual([]);

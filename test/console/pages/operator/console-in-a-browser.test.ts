@@ -245,9 +245,17 @@ test('on a slow line a page has its frame at once, and then its figures', async 
     });
   await line(300, 50_000);
   try {
+    const frame = Promise.withResolvers<void>();
+    const figures = '**/admin/v1/services*';
+    await page.route(figures, async (route) => {
+      await frame.promise;
+      await route.continue();
+    });
     await page.goto('/admin?tab=services', { waitUntil: 'commit' });
     await page.getByRole('tab', { name: 'Services' }).waitFor();
     await page.getByRole('status').first().waitFor();
+    frame.resolve();
+    await page.unroute(figures);
     await page.getByRole('row', { name: /vendor\/chat-large/ }).waitFor();
     for (const path of some()) {
       await page.goto(path, { waitUntil: 'commit' });

@@ -49,7 +49,9 @@ beforeAll(async () => {
     modelBlock({ name: 'gone/chat', provider: 'Gone', url: 'http://127.0.0.1:9/v1' }),
     modelBlock({ name: 'idle/chat', provider: 'Idle', url: '{provider}' }),
   ];
-  spine = await startSpine({ toml: `${UNHURRIED}\n[analytics]\nevery_ms = 50\n${blocks.join('')}` });
+  spine = await startSpine({
+    toml: `${UNHURRIED}\n[upstream]\ncooldown_ms = 600000\n[analytics]\nevery_ms = 50\n${blocks.join('')}`,
+  });
   for (const model of ['vendor/chat', 'gone/chat', 'test/model'])
     await (await spine.post('/chat/completions', ask('hello', { model }))).text();
   await spine.quiet();

@@ -6,6 +6,7 @@ import { A_BUDGET } from '../../authorization/support/person.ts';
 import { registerRaw } from '../../authorization/support/raw-client.ts';
 import { type Company, peopleToml, startCompany } from './company.ts';
 import { openVisitor, START, type Visitor } from './visitor.ts';
+import { atThisLoad } from '../../../support/at-this-load.ts';
 
 // What the provider says later becomes rights here, and what it does not say ends.
 
@@ -89,7 +90,7 @@ const all = (credentials: Credentials, status: number) =>
   Object.fromEntries(Object.keys(credentials).map((what) => [what, status]));
 const statusOf = async (key: string) => (await gateway.get('/credits', { authorization: `Bearer ${key}` })).status;
 const session = async (visitor: Visitor) => (await visitor.ask('GET', '/api/v1/keys')).status;
-const soon = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 15_000, interval: 100 });
+const soon = (check: () => Promise<void>) => vi.waitFor(check, { timeout: atThisLoad(15_000), interval: 100 });
 
 // First, because the clock of the provider does not go ahead with that of the gateway.
 test('back-channel logout ends all sessions of the person, and keys stay while the provider knows the person', async () => {

@@ -3,6 +3,7 @@ import { streamed, whole } from './support/chat-shapes.ts';
 import type { ScriptedModel } from './support/scripted-model.ts';
 import { ask, call, startToolWorld, TOOL, TURN, type ToolWorld } from './support/tool-world.ts';
 import type { World } from './support/world.ts';
+import { atThisLoad } from '../../../support/at-this-load.ts';
 
 // A run that does not come to its own end: out of rounds, out of money, out of time, or failed. What was paid is told.
 
@@ -117,7 +118,7 @@ describe('time that runs out', () => {
   test('during a turn ends the reply, too', async () => {
     const answered = Promise.withResolvers<void>();
     model.says({ text: 'Looking.', calls: [call()] }, { text: 'too late', until: answered.promise });
-    toolTakesAllBut(2_000);
+    toolTakesAllBut(atThisLoad(2_000));
     const body = await whole(await world.chat(ask()));
     answered.resolve();
     expect(body).toMatchObject({

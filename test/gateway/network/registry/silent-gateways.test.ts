@@ -6,6 +6,7 @@ import { atThisLoad } from '../../../support/at-this-load.ts';
 const LEASE = { leaseMs: 600, pollMs: 20 };
 /** For what happens before a lease is over: no machine is too slow for it, and nothing waits for its end. */
 const LONG_LEASE = { leaseMs: 20_000, pollMs: 20 };
+const BEAT = { name: 'test/beat', text: 'SELECT beat FROM nodes WHERE id = $1' };
 const NODES = { name: 'test/nodes', text: 'SELECT id FROM nodes ORDER BY id' };
 
 describe('a gateway that says nothing any more', () => {
@@ -20,6 +21,10 @@ describe('a gateway that says nothing any more', () => {
     const connection = await joined(killed, 'p');
     await killed.registry.register(connection, [model('a')]);
     await until(() => listed(one).length === 1 && listed(two).length === 1);
+    // Right after a sign of life, from which the others count.
+    const beat = async () => (await database.query(BEAT, [killed.id]))[0]!['beat'];
+    const before = await beat();
+    await until(async () => (await beat()) !== before);
     cut.sever();
     const took = await until(() => one.registry.locate('p') === null && two.registry.locate('p') === null);
     expect(took).toBeGreaterThan(LEASE.leaseMs - LEASE.leaseMs / 3 - 100);

@@ -21,7 +21,7 @@ test('the older proxy ends with code 3 and its calls with one error frame; all n
   });
   onTestFinished(() => older.stop());
   const stream = await readStream(
-    spine.post('/chat/completions', askTunnel('!tokens:50 !token-ms:100', { stream: true })),
+    spine.post('/chat/completions', askTunnel('!tokens:600 !token-ms:100', { stream: true })),
   );
   await stream.tokens(2);
 
