@@ -375,7 +375,8 @@ CREATE TABLE batches (
   claim TEXT,
   due_at BIGINT
 ,
-  request TEXT);
+  request TEXT,
+  tags TEXT);
 
 CREATE INDEX batches_due ON batches (due_at) WHERE due_at IS NOT NULL;
 

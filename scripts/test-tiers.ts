@@ -85,7 +85,7 @@ const DEEP_ONLY = [
 ];
 
 /**
- * Files with a worker of their own. They measure or change what belongs to a whole process (memory, handles, its clock).
+ * Files with a worker of their own. They measure or change what belongs to a whole process: memory, handles, its clock.
  * All others leave nothing behind that the next file could notice, so a worker runs them one after the other without
  * loading the gateway anew for each.
  */

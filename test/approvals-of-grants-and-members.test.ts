@@ -116,3 +116,34 @@ describe.each(Object.entries(HOLDERS))('%s', (name, hold) => {
     expect((await say('one')).kind).not.toBe('answered');
   });
 });
+
+test('members who cannot decide read only what their own keys ask', async () => {
+  const names = ['owner-of-previews', 'asks', 'looks', 'decides'] as const;
+  const [owner, asks, looks, decides] = await Promise.all(names.map((name) => spine.tenant(name, '0')));
+  const made = await api(owner!.key, 'POST', '/organisations', { label: 'Previews' });
+  const { account } = made.body['data']! as { account: string };
+  const fund = {
+    id: 'fund previews',
+    from: treasuryOf('operator'),
+    to: escrowOf(account),
+    amount: 1_000_000n,
+    memo: '',
+  };
+  await spine.app.ledger.transfer(fund);
+  for (const [person, role] of [
+    [asks, 'member'],
+    [looks, 'viewer'],
+    [decides, 'admin'],
+  ] as const)
+    await api(owner!.key, 'POST', '/members', { account: person!.account, role }, account);
+  const { key } = (await api(asks!.key, 'POST', '/keys', { ask_above: 0 }, account)).body as { key?: string };
+  const { call } = ENDPOINTS.find((one) => one.name === 'chat')!;
+  expect((await call({ origin: spine.origin, key: key!, text: 'complete a secret' })).raw).toContain('apr_');
+  const previews = async (by: typeof owner) => {
+    const { data } = (await api(by!.key, 'GET', '/approvals', undefined, account)).body as {
+      data?: readonly { readonly preview: string | null; readonly digest: string }[];
+    };
+    return data!.map(({ preview }) => preview?.includes('a secret') ?? null);
+  };
+  expect(await Promise.all([owner, decides, asks, looks].map(previews))).toEqual([[true], [true], [true], [null]]);
+});

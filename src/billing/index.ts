@@ -35,5 +35,5 @@ export {
 export type { Payout, Payouts } from './payouts.ts';
 export { JUMP, jumpsBetween, leastRates, ratesAbove } from './prices/price-jumps.ts';
 export type { PriceBook, PriceVersion } from './prices/price-book.ts';
-export type { Receipt, ReceiptSigner } from './receipt.ts';
+export { type Receipt, type ReceiptSigner, tagsOfLock } from './receipt.ts';
 export type { Refund, Refunds } from './refunds.ts';

@@ -18,7 +18,7 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'a2a/push/push-configs': 1,
     'a2a/protocol/agent-tasks': 2,
     'gateway/tasks/end-call': 1,
-    'openai/batch-jobs/create-batches': 2,
+    'openai/batch-jobs/create-batches': 3,
     'openai/batch-jobs/provider-answers': 1,
     'billing/ledger/check-charge': 2,
     'billing/ledger/journal': 1,

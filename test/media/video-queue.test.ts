@@ -321,6 +321,17 @@ test('of two that cancel it at once, both hear that it is cancelled', async () =
   expect(await spine.balance()).toEqual(before);
 });
 
+test('of three that delete it at once, one does, and the others hear that it is gone', async () => {
+  provider.begin(() => ({ status: 'in_progress' }));
+  const { id } = await queued(ask());
+  const own = { method: 'DELETE', headers: { authorization: `Bearer ${spine.key}` } };
+  const remove = async () => (await fetch(`${spine.url}/videos/${id}`, own)).status;
+  const statuses = await Promise.all([remove(), remove(), remove()]);
+  expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(1);
+  expect(statuses.filter((status) => status !== 200 && status !== 404)).toEqual([]);
+  expect(await remove()).toBe(404);
+});
+
 test('another account does not see it', async () => {
   const { id } = await queued(ask());
   const other = await spine.tenant('other-of-video', '1');

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { escrowOf, treasuryOf } from '#billing';
 import { adHoc } from '../support/ad-hoc.ts';
 import { awayFromMidnight } from '../support/away-from-midnight.ts';
 import { fill, routesOf } from '../support/route-table.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { SIGN_IN_TOML, signInHeaders, solanaWallet } from '../support/wallets.ts';
 import { ACTING } from './acting-routes.ts';
+import { createOrganisations, type Reply } from './organisation-world.ts';
 
 // An organisation is an account with members, who act for it by their role and have keys of their own in it.
 
@@ -20,59 +20,11 @@ afterEach(async () => {
   expect(await spine.faults()).toEqual([]);
 });
 
-interface Reply {
-  readonly status: number;
-  readonly body: {
-    readonly data?: never;
-    readonly key?: string;
-    readonly error?: { readonly message: string; readonly type: string };
-  };
-}
-const call = async (
-  key: string,
-  method: string,
-  path: string,
-  body?: object,
-  headers: Record<string, string> = {},
-): Promise<Reply> => {
-  const response = await fetch(`${spine.origin}${path.startsWith('/admin') ? '' : '/api/v1'}${path}`, {
-    method,
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  return { status: response.status, body: (await response.json()) as Reply['body'] };
-};
 const chat = async (key: string) => (await call(key, 'POST', '/chat/completions', ask('hello !tokens:50'))).status;
 
 const SET_MEMBER = adHoc('UPDATE api_keys SET member = $1 WHERE hash = $2');
 
-let count = 0;
-/** An organisation with money, an owner and somebody of each other role, who act with keys of their own accounts. */
-async function organisation() {
-  count += 1;
-  const people = {} as Record<'owner' | 'admin' | 'member' | 'viewer', { account: string; key: string }>;
-  for (const role of ['owner', 'admin', 'member', 'viewer'] as const)
-    people[role] = await spine.tenant(`${role}-${count}`, '0');
-  const made = await call(people.owner.key, 'POST', '/organisations', { label: `Acme ${count}`, name: 'Olga' });
-  expect(made.status).toBe(201);
-  const { account } = made.body.data! as { account: string };
-  const to = escrowOf(account);
-  await spine.app.ledger.transfer({
-    id: `fund ${account}`,
-    from: treasuryOf('operator'),
-    to,
-    amount: 10_000_000n,
-    memo: '',
-  });
-  const as = (role: keyof typeof people) => (method: string, path: string, body?: object) =>
-    call(people[role].key, method, path, body, { 'x-tollgate-account': account });
-  for (const role of ['admin', 'member', 'viewer'] as const)
-    expect(await as('owner')('POST', '/members', { account: people[role].account, role, name: role })).toMatchObject({
-      status: 201,
-    });
-  const path = (role: keyof typeof people) => `/members/${encodeURIComponent(people[role].account)}`;
-  return { account, people, as, path };
-}
+const { call, organisation } = createOrganisations(() => spine);
 
 describe('a member', () => {
   test('sees the organisation, its balance and members, and acts for it alone', async () => {
@@ -243,7 +195,7 @@ test('strangers do not learn whether an account is there', async () => {
 
 test('who acts for an account is counted as itself, also where it is refused', async () => {
   const { account, people, as } = await organisation();
-  const slow = await spine.tenant(`slow-${count}`, '0');
+  const slow = await spine.tenant('slow', '0');
   await call(slow.key, 'PATCH', '/limits', { requests_per_minute: 3 });
   await as('owner')('POST', '/members', { account: slow.account, role: 'viewer' });
   await as('owner')('PATCH', '/limits', { requests_per_minute: 1_000 });

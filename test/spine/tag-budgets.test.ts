@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { ENGINES } from '../support/engines.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
+import { begin, chatLine, clientAt, ended } from '../openai/batches/support/batch-client.ts';
+import { startRawMcp, type RawMcp } from '../support/raw-mcp.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
 // A budget of the calls with one tag: the account's, or the operator's.
@@ -18,24 +20,31 @@ describe.each(ENGINES)('the budget of a tag, on %s', (engine) => {
   /** Another gateway of the same database; with the embedded one the same gateway. */
   let other: Spine;
   let drop = async () => {};
+  let tools: RawMcp;
   /** From noon of the 15th on: no test meets the end of a period by chance. */
   const skew = Date.parse(`${new Date().toISOString().slice(0, 8)}15T12:00:00Z`) - Date.now();
   let moved = 0;
   const now = () => Date.now() + skew + moved;
   beforeAll(async () => {
+    tools = await startRawMcp(
+      async () => '{"resultType":"complete","content":[{"type":"text","text":"noon"}]}',
+      ['{"name":"hour","inputSchema":{"type":"object"}}'],
+    );
+    const toml = `${UNHURRIED}[[tools]]\nname = "kit"\ndisplay_name = "Kit"\nprovider_name = "Kit"\nendpoint = "${tools.url}"\n[tools.pricing]\nper_call = 0.001\n`;
     if (engine === 'postgres') {
       const fresh = await freshDatabase(inject('postgresUrl'));
-      spine = await startSpine({ databaseUrl: fresh.url, toml: UNHURRIED, now });
-      other = await startSpine({ databaseUrl: fresh.url, toml: UNHURRIED, now });
+      spine = await startSpine({ databaseUrl: fresh.url, toml, now });
+      other = await startSpine({ databaseUrl: fresh.url, toml, now });
       drop = async () => {
         await other.stop();
         await fresh.drop();
       };
-    } else other = spine = await startSpine({ toml: UNHURRIED, now });
+    } else other = spine = await startSpine({ toml, now });
   });
   afterAll(async () => {
     await spine.stop();
     await drop();
+    await tools.close();
   });
   afterEach(async () => {
     expect(await spine.faults()).toEqual([]);
@@ -135,6 +144,58 @@ describe.each(ENGINES)('the budget of a tag, on %s', (engine) => {
       await passed.text();
     }
     expect((await limitsOf(key)).operator.tag_budgets).toMatchObject([{ tag: 'feature=a search!', usage: 0 }]);
+  });
+
+  it('holds for calls that are paid from one lock: batches, tools that the gateway calls, and entries of JSON-RPC', async () => {
+    const { key } = await spine.tenant('wholes', '5');
+    const tag = 'team=x';
+    const limited = { tag_budgets: [{ tag, limit: 0.000001, limit_reset: 'daily' }] };
+    expect((await change(`${spine.url}/limits`, key, limited)).status).toBe(200);
+    const before = spine.provider.log.length;
+    const answers: unknown[] = [];
+    const metadata = { team: 'x' };
+    const kit = { tools: [{ type: 'mcp', service: 'kit' }] };
+    const entry = { jsonrpc: '2.0', id: 1, method: 'chat/completions', params: ask('hello') };
+    for (const [header, path, body] of [
+      [tag, '/rpc', entry],
+      [tag, '/rpc', [entry]],
+      [tag, '/chat/completions', ask('hello', kit)],
+      [null, '/chat/completions', ask('hello', { ...kit, metadata })],
+    ] as const)
+      answers.push(await (await post(spine, key, header, path, body)).json());
+    const text = 'for calls tagged team=x is too low';
+    expect(answers.map((answer) => JSON.stringify(answer).includes(text))).toEqual([true, true, true, true]);
+
+    const headers = (named: string | null) => (named === null ? {} : { headers: { 'x-tollgate-tags': named } });
+    const client = clientAt(`${spine.origin}/v1`, key);
+    const batch = async (named: string | null, ofBatch: object, ofLine: object) => {
+      const lines = [1, 2, 3].map((n) => chatLine(`line-${n}`, 'hello !tokens:5', ofLine));
+      const { id } = await begin(client, lines, ofBatch, headers(named));
+      const { status, errors } = await ended(client, id);
+      return [status, errors?.data?.[0]?.message];
+    };
+    const tooLow = ['failed', expect.stringContaining(text)];
+    expect(await batch(tag, {}, {})).toEqual(tooLow);
+    expect(await batch(null, { metadata }, {})).toEqual(tooLow);
+    // The lock of the whole counts in no budget of a tag that some of its lines have.
+    const whole = expect.stringContaining('The tag team=x has a budget, and this call is paid from a batch');
+    expect(await batch(null, {}, { metadata })).toEqual(['failed', whole]);
+    expect(spine.provider.log.length).toBe(before);
+    expect(await limitsOf(key)).toMatchObject({ tag_budgets: [{ tag, usage: 0 }] });
+
+    const raised = { tag_budgets: [{ tag, limit: 1, limit_reset: 'daily' }] };
+    expect((await change(`${spine.url}/limits`, key, raised)).status).toBe(200);
+    expect(await batch(tag, {}, { metadata })).toEqual(['completed', undefined]);
+    expect(await batch('team=y', { metadata: { feature: 'z' } }, {})).toEqual(['completed', undefined]);
+    const { data } = (await (await spine.get('/generations', { authorization: `Bearer ${key}` })).json()) as {
+      readonly data: readonly { readonly tags: object; readonly cost_micro_usdc: number }[];
+    };
+    const spent = data.filter(({ tags }) => 'team' in tags && tags.team === 'x').map((call) => call.cost_micro_usdc);
+    // The record of the batch itself costs nothing.
+    expect(spent.filter((cost) => cost > 0)).toHaveLength(3);
+    expect(data.filter(({ tags }) => JSON.stringify(tags) === '{"team":"y","feature":"z"}')).toHaveLength(4);
+    const usage = spent.reduce((sum, one) => sum + one, 0) / 1e6;
+    expect(await limitsOf(key)).toMatchObject({ tag_budgets: [{ tag, usage }] });
   });
 
   it('is exact for calls at once, at all gateways together, and starts again', async () => {

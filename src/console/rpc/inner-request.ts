@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { GatewayStopping } from '#errors';
 import { CREDENTIAL_HEADERS } from '#security';
-import { ACCOUNT_HEADER } from '#accounts';
+import { ACCOUNT_HEADER, NAME_HEADERS } from '#accounts';
 import { OWN_TURN_BYTES, ownTurn } from '#wire';
 import { MAX_COST_HEADER, QUOTE_HEADER } from '#call';
 import { PAYMENT_HEADERS } from '#http';
@@ -111,6 +111,7 @@ function flat(headers: Readonly<Record<string, unknown>>): Record<string, string
 const INWARD: ReadonlySet<string> = new Set([
   ...CREDENTIAL_HEADERS,
   ...PAYMENT_HEADERS,
+  ...NAME_HEADERS,
   ACCOUNT_HEADER,
   'host',
   'x-forwarded-for',

@@ -18,6 +18,7 @@ import {
   type MemberStore,
   reaches,
   parseAccountId,
+  type Tags,
 } from '#accounts';
 import { hasCredentials, webRequestOf } from '#http';
 import { kindOf } from './api-key.ts';
@@ -60,8 +61,11 @@ export interface AuthenticatorOptions extends KeyCallersOptions {
   readonly browsers?: { readonly sessions: WebSessions; readonly cookies: SessionCookies } | null;
   /** null or absent: every run token is refused. */
   readonly runTokens?: RunTokens | null;
-  /** Whether the call of a run token still runs. Called for each request with a run token. Default: true. */
-  readonly runGoesOn?: (parent: string) => Promise<boolean>;
+  /**
+   * The tags of the call of a run token; null if it has ended. Called for each request with a run token. Default: every
+   * call runs and has none.
+   */
+  readonly findRun?: (parent: string) => Promise<{ readonly tags?: Tags | undefined } | null>;
   /**
    * True if calls can be paid for in place. Routes for calls then admit clients without a credential. Default: false.
    */
@@ -216,17 +220,18 @@ function byToken(accessTokens: AccessTokens, headers: IncomingHttpHeaders, addre
  * the key is valid.
  */
 function createRunCallers(
-  { runTokens = null, runGoesOn = async () => true }: AuthenticatorOptions,
+  { runTokens = null, findRun = async () => ({}) }: AuthenticatorOptions,
   keys: KeyCallers,
 ): (text: string, calls: boolean) => Promise<Caller> {
   // This cache needs no expiry, because a call that has ended stays ended.
   const endedRuns = new Set<string>();
-  const goesOn = async (parent: string): Promise<boolean> => {
-    if (endedRuns.has(parent)) return false;
-    if (await runGoesOn(parent)) return true;
+  const runOf = async (parent: string) => {
+    if (endedRuns.has(parent)) return null;
+    const run = await findRun(parent);
+    if (run !== null) return run;
     dropOldest(endedRuns, ENDED_RUNS_MAX - 1);
     endedRuns.add(parent);
-    return false;
+    return null;
   };
 
   return async (text, calls) => {
@@ -239,14 +244,15 @@ function createRunCallers(
         'A run token is only for calls of models, tools and agents: use an API key here',
       );
     // This check covers free requests too, although they need no lock.
-    if (!(await goesOn(parent)))
+    const run = await runOf(parent);
+    if (run === null)
       throw new GatewayError(
         'permission_denied',
         'The call of this run token has ended, so the token is no longer valid',
       );
     const caller = key === null ? { account, key, wallet: null } : await keys.callerOfHash(key);
     if (caller.account !== account) throw invalidKey();
-    return { ...caller, run: { parent } };
+    return { ...caller, run: { parent, ...(run.tags === undefined ? {} : { tags: run.tags }) } };
   };
 }
 

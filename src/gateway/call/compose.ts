@@ -8,7 +8,7 @@ export { createExecute } from './execute.ts';
 export { createFree } from './free-calls.ts';
 export { createHeldCalls } from './held-calls.ts';
 export { createIdempotency } from './idempotency.ts';
-export { type LockPayments, createLockPayments, payersWithBudgets } from './lock-payments.ts';
+export { type LockPayments, createLockPayments, createUnfundedNetwork, payersWithBudgets } from './lock-payments.ts';
 export { createPipeline, lockOf, longestLockMs } from './pipeline.ts';
 export { quoteCall } from './quote-call.ts';
 export { createQuotes } from './quotes.ts';

@@ -2,8 +2,10 @@ import { escrowOf, type Ledger, withCarried } from '#billing';
 import { formatUsd, type MicroUsd } from '#billing/amounts';
 import type { Primitive } from '#config';
 import { GatewayError } from '#errors';
-import { needsCredential, type Caller, type CallerBudget } from '#accounts';
+import { costsNothing, needsCredential, type Caller, type CallerBudget } from '#accounts';
+import { RecentMap } from '#maps';
 import { PaymentNeeded, refusesPayment, type Payments, type PaymentAttempt } from '#payments';
+import { networkOf } from '#security';
 import type { Call } from './call.ts';
 
 interface Locking {
@@ -317,4 +319,27 @@ function budgetError(
       },
     },
   );
+}
+
+/** Accounts that are known to have, or to have had, money. */
+const FUNDED_MAX = 10_000;
+
+/**
+ * Finds the network under which a request counts besides its account, because the account costs nothing and never had
+ * money: whoever has one such account has any number of them. null for other accounts.
+ */
+type UnfundedNetwork = (caller: Caller, address: string) => string | null | Promise<string | null>;
+
+export function createUnfundedNetwork(ledger: Pick<Ledger, 'balance'>): UnfundedNetwork {
+  const funded = new RecentMap<true>(FUNDED_MAX);
+  return ({ account, paying }, address) => {
+    if (!costsNothing(account) || paying !== undefined || funded.get(account) === true) return null;
+    const networkUnless = (balance: object | null) => {
+      if (balance === null) return networkOf(address);
+      funded.set(account, true);
+      return null;
+    };
+    // A ledger that is away refuses calls itself.
+    return ledger.balance(escrowOf(account)).then(networkUnless, () => null);
+  };
 }

@@ -119,6 +119,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     return spends(headers) ? take(acted) : { caller: acted, rate };
   };
 
+  const authenticated = (headers: IncomingHttpHeaders, address: string, calls?: boolean) =>
+    after(options.authenticate(headers, address, calls), (caller) => rates.takeUnfunded(caller, address));
+
   /** Refuses a member that acts for another account. After the rate limit, so that the refusals are limited too. */
   const alone = (headers: IncomingHttpHeaders, admission: Admission | Promise<Admission>) => {
     if (headers[ACCOUNT_HEADER] === undefined) return admission;
@@ -137,18 +140,20 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
     admit(headers, address, calls) {
       const take = (caller: Caller) => rates.take(caller, calls);
-      const admission = after(options.authenticate(headers, address, calls), take);
+      const admission = after(authenticated(headers, address, calls), take);
       return headers[ACCOUNT_HEADER] === undefined ? admission : acting(headers, admission, take);
     },
     admitPoll(headers, address, calls) {
-      const admission = after(options.authenticate(headers, address, calls), rates.takePoll);
+      const admission = after(authenticated(headers, address, calls), rates.takePoll);
       return headers[ACCOUNT_HEADER] === undefined ? admission : acting(headers, admission, rates.takePoll);
     },
 
     admitCount(headers, address) {
       // A caller without a valid credential gets the same 401 as at every address that makes no calls.
       const counted = (caller: Caller) =>
-        caller.anonymous ? pipeline.admit(headers, address) : alone(headers, rates.takeCount(caller));
+        caller.anonymous
+          ? pipeline.admit(headers, address)
+          : alone(headers, after(rates.takeUnfunded(caller, address), rates.takeCount));
       return after(pipeline.visitor(headers, address), counted);
     },
 

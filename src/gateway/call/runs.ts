@@ -2,11 +2,19 @@ import type { GatewayError } from '#errors';
 import type { Ledger } from '#billing';
 import type { MicroUsd } from '#billing/amounts';
 import type { Primitive } from '#config';
-import { type AccountStates, type Caller, countedByTags, memberOf, refuseStopped } from '#accounts';
+import {
+  type AccountStates,
+  type Caller,
+  countedByTags,
+  type EndUsers,
+  memberOf,
+  refuseStopped,
+  tagsOfCall,
+} from '#accounts';
 import type { PaymentAttempt } from '#payments';
 import { type LockPayments, runRefusal } from './lock-payments.ts';
 import { asksFor, unasked } from './ask-first.ts';
-import { newCallId } from './call.ts';
+import { type CallRequest, newCallId } from './call.ts';
 import type { RunningCalls } from './running-calls.ts';
 
 interface RunRequest {
@@ -22,6 +30,8 @@ interface RunRequest {
   /** Milliseconds that the run may take. */
   readonly timeoutMs: number;
   readonly stream: boolean;
+  /** Members of the request that name its calls, besides the caller. Default: none. */
+  readonly names?: Pick<CallRequest, 'metadata' | 'endUser'>;
   /** The consumer's word for it, for errors and the record of the lock; default `run`. */
   readonly noun?: 'run' | 'batch';
   readonly payment?: PaymentAttempt | null;
@@ -59,13 +69,17 @@ interface RunsOptions {
   readonly running?: RunningCalls;
   /** Absent: no account is stopped. */
   readonly states?: AccountStates;
+  /** Default `digest`. */
+  readonly endUsers?: EndUsers;
 }
 
-export function createRuns({ ledger, now, graceMs, payments, running, states }: RunsOptions): Runs {
+export function createRuns(options: RunsOptions): Runs {
+  const { ledger, now, graceMs, payments, running, states, endUsers = 'digest' } = options;
   return {
     async open({ id = newCallId(), noun = 'run', caller: opener, requestId, payment = null, onEnded, ...runRequest }) {
-      const caller = countedByTags(opener, opener.tags);
-      const { primitive, service, budget, timeoutMs, stream } = runRequest;
+      const { primitive, service, budget, timeoutMs, stream, names = { metadata: null } } = runRequest;
+      const tags = tagsOfCall(opener, names, endUsers);
+      const caller = countedByTags(opener, tags);
       const startedAt = now();
       const parent = caller.run?.parent ?? null;
       const locking = { caller, payment, parent };
@@ -87,7 +101,7 @@ export function createRuns({ ledger, now, graceMs, payments, running, states }: 
             member: memberOf(caller),
             requestId,
             stream,
-            tags: caller.tags,
+            tags,
             ...(parent ? { parent } : {}),
           }),
           ...(parent === null ? {} : { parent }),

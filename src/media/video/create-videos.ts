@@ -169,7 +169,9 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
       } catch (error) {
         // A provider may refuse because another request has just cancelled the job, which that one is about to store.
         await nextNews(seen, closing.signal);
-        const ended = await again(seen);
+        const ended = await tasks.find(seen, seen);
+        // That request may have been one that deletes.
+        if (ended === null) throw new GatewayError('not_found', 'There is no such video', { param: 'id' });
         if (ended.live) throw error;
         return ended;
       }

@@ -33,6 +33,8 @@ export interface Batch extends TaskOwner {
   /** How long its results are kept, in milliseconds. */
   readonly keepMs: number;
   readonly metadata: Readonly<Record<string, string>> | null;
+  /** Those of its request and its `metadata`: each line has them, and the budgets of these tags count it as a whole. */
+  readonly tags: Readonly<Record<string, string>> | null;
   readonly errors: readonly BatchFault[] | null;
   readonly status: BatchStatus;
   /** The lock that lends to its lines; null until they are checked. */
@@ -71,7 +73,17 @@ export interface BatchTokens {
 
 interface NewBatch extends Pick<
   Batch,
-  'account' | 'within' | 'apiKey' | 'request' | 'dialect' | 'endpoint' | 'inputFile' | 'maxCost' | 'keepMs' | 'metadata'
+  | 'account'
+  | 'within'
+  | 'apiKey'
+  | 'request'
+  | 'dialect'
+  | 'endpoint'
+  | 'inputFile'
+  | 'maxCost'
+  | 'keepMs'
+  | 'metadata'
+  | 'tags'
 > {
   readonly id: string;
   /** How long it may take, in milliseconds. */

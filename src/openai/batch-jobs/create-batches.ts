@@ -41,12 +41,12 @@ export function createBatches(options: BatchesOptions): Batches {
     find,
 
     async create(batch) {
-      const { id, account, within, apiKey, request, dialect, endpoint, inputFile, maxCost, metadata } = batch;
+      const { id, account, within, apiKey, request, dialect, endpoint, inputFile, maxCost, metadata, tags } = batch;
       const at = now();
       const sealed = metadata === null ? null : content.sealText(account, JSON.stringify(metadata));
       const files = [newFileId(), newFileId()] as const;
       const parameters = [id, account, within, apiKey, dialect, endpoint, inputFile, ...files];
-      const rest = [at, liveMax, at + batch.windowMs, request];
+      const rest = [at, liveMax, at + batch.windowMs, request, tags === null ? null : JSON.stringify(tags)];
       const [put] = await database.query(SQL.putBatch, [...parameters, maxCost, batch.keepMs, sealed, ...rest]);
       const [row] = await database.query(SQL.findBatch, [id]);
       if (row === undefined)
@@ -102,7 +102,7 @@ function onOnePage(rows: readonly Row[]): readonly Row[] {
   return end === -1 ? rows : rows.slice(0, end);
 }
 
-const read = rowReader<Omit<Batch, 'metadata' | 'errors' | 'usage' | 'status' | 'dialect'>>(
+const read = rowReader<Omit<Batch, 'metadata' | 'tags' | 'errors' | 'usage' | 'status' | 'dialect'>>(
   {
     keepMs: Number,
     total: Number,
@@ -137,6 +137,7 @@ export function createToBatch(content: SealedContent): (row: Row) => Batch {
       status: status as Batch['status'],
       dialect: dialect as Batch['dialect'],
       metadata: readSealed(content, account, row['metadata']) as Batch['metadata'],
+      tags: JSON.parse((row['tags'] as string | null) ?? 'null') as Batch['tags'],
       errors: readFaults(content, account, row['errors']),
       usage: typeof usage === 'string' ? (JSON.parse(usage) as BatchTokens) : null,
     };

@@ -4,7 +4,7 @@ import { GatewayError } from '#errors';
 import { dialectOf } from '#http';
 import { formatUsd } from '#billing/amounts';
 import type { Config } from '#config';
-import type { Caller } from '#accounts';
+import { type Caller, namesInHeaders, tagsOfCall } from '#accounts';
 import { idempotencyError, lowestCap, MAX_COST_HEADER, MAX_COST_META, parseIdempotencyKey, type Pipeline } from '#call';
 import { requireAdmission } from '#auth';
 import { ownerOf } from '#tasks';
@@ -20,7 +20,7 @@ interface BatchRoutesDeps {
   readonly files: Pick<StoredFiles, 'admit' | 'find'>;
   readonly batches: Batches;
   readonly callbacks: BatchCallbacks;
-  readonly config: Pick<Config, 'batches'>;
+  readonly config: Pick<Config, 'batches' | 'billing'>;
 }
 
 interface OfBatch {
@@ -59,13 +59,15 @@ export function batchRoutes({ pipeline, files, batches, callbacks, config }: Bat
         const { body, headers } = request;
         const { caller } = admissionOf(request);
         const owner = ownerOf(caller);
+        const taggedCaller = { ...caller, ...namesInHeaders(headers, caller) };
         const { endpoint, input_file_id: inputFile, metadata = null, callback_url: callback = null } = body;
         const { 'idempotency-key': key, [MAX_COST_HEADER]: cost } = headers;
         const dialect = dialectOf(request);
         const values = {
           ...owner,
           id: idOf(caller, key),
-          request: key === undefined ? null : hash('sha256', JSON.stringify([dialect, body, cost ?? null])),
+          request:
+            key === undefined ? null : hash('sha256', JSON.stringify([dialect, body, cost ?? null, taggedCaller.tags])),
           endpoint,
           inputFile,
         };
@@ -105,6 +107,7 @@ export function batchRoutes({ pipeline, files, batches, callbacks, config }: Bat
             maxCost: cap?.amount ?? null,
             keepMs: keptMs,
             metadata,
+            tags: tagsOfCall(taggedCaller, { metadata }, config.billing.endUsers) ?? null,
             windowMs: WINDOW_MS,
           });
           refuseOther(created, values);
@@ -136,7 +139,7 @@ export function batchRoutes({ pipeline, files, batches, callbacks, config }: Bat
       {
         schema: {
           ...described('List batches', 'listBatches', 'The batches of the account, the newest first.'),
-          querystring: { type: 'object', properties: pageProperties(LIST_MAX) },
+          querystring: { type: 'object', additionalProperties: true, properties: pageProperties(LIST_MAX) },
           response: { 200: listSchema(batchSchema) },
         },
       },

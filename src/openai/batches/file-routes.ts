@@ -306,6 +306,7 @@ interface ListQuery extends PageQuery {
 
 const LIST = {
   type: 'object',
+  additionalProperties: true,
   properties: {
     ...pageProperties(LIST_MAX),
     order: { type: 'string', enum: ['asc', 'desc'], default: 'desc', description: '`desc`: the newest first.' },

@@ -93,7 +93,8 @@ export function createLineCalls({ pipeline, callerOf, held, inject }: LineCallsO
   /** The caller of a line, or the reply that says why it has no valid one. */
   async function callerOrReply(batch: Batch, id: string, run: Caller['run']): Promise<Caller | LineReply> {
     try {
-      return { ...(await callerOf(batch)), run: run! };
+      const caller = await callerOf(batch);
+      return { ...caller, run: { ...run!, ...(caller.tags === undefined ? {} : { tags: caller.tags }) } };
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       const { code, message, param = null } = error;

@@ -85,6 +85,7 @@ export function addressOf(method: 'generateContent' | 'streamGenerateContent' | 
 
 const STREAM_QUERY = {
   type: 'object',
+  additionalProperties: true,
   properties: {
     alt: {
       type: 'string',

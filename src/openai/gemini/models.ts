@@ -151,6 +151,7 @@ function largest(numbers: readonly (number | null)[]): number | null {
 
 const pageSchema = {
   type: 'object',
+  additionalProperties: true,
   properties: {
     pageSize: {
       type: 'integer',

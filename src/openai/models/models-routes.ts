@@ -116,6 +116,7 @@ function listRoutes(app: FastifyInstance, pages: ModelPages, askerOf: AskerOf): 
         security: [],
         querystring: {
           type: 'object',
+          additionalProperties: true,
           properties: {
             type: querySchema.properties.type,
             filter: querySchema.properties.filter,

@@ -14,6 +14,7 @@ const KINDS = [...CHAT_MODALITIES, ...Object.keys(MODEL_KINDS), 'decisions'];
 
 export const querySchema = {
   type: 'object',
+  additionalProperties: true,
   properties: {
     type: {
       type: 'string',

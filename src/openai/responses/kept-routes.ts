@@ -186,6 +186,7 @@ interface ItemPageQuery {
 
 const pageSchema = {
   type: 'object',
+  additionalProperties: true,
   properties: {
     after: { type: 'string', maxLength: 512, description: 'The `last_id` of the page before.' },
     limit: { type: 'integer', minimum: 1, maximum: PAGE_MAX, default: PAGE, description: 'Items on one page.' },
@@ -217,6 +218,7 @@ interface StreamQuery {
 
 const streamSchema = {
   type: 'object',
+  additionalProperties: true,
   properties: {
     stream: { type: 'boolean', description: 'Answer with the events. Default false.' },
     starting_after: {

@@ -52,7 +52,7 @@ export function openToolLoop(
   const tools = body.tools as readonly ChatTool[];
   const rounds = body.max_tool_rounds ?? TOOL_ROUNDS_DEFAULT;
   // This throws for an invalid request before anything is looked up.
-  toCall({ ...body, max_cost: null }, context);
+  const { metadata, endUser } = toCall({ ...body, max_cost: null }, context).request;
 
   return async (callId, gone) => {
     const resolved = await resolveServerTools(tools, toolsFor(context, deps));
@@ -74,7 +74,19 @@ export function openToolLoop(
     };
     const onTurn = (request: SentRequest) => void (sent.turn = request);
     const frames = runFrames(
-      { pipeline, config, runs: deps.runs, mcp, tools: resolved, rounds, budget, about, onTurn, onError },
+      {
+        pipeline,
+        config,
+        runs: deps.runs,
+        mcp,
+        tools: resolved,
+        rounds,
+        budget,
+        about,
+        names: { metadata, endUser },
+        onTurn,
+        onError,
+      },
       body,
       context,
       gone,

@@ -2,7 +2,7 @@ import { GatewayError } from '#errors';
 import type { Frame, CancelSignal, MicroUsd } from '#billing/amounts';
 import type { Config } from '#config';
 import type { EventBatch, TargetContext, TargetAdapter } from '#bridge';
-import { newCallId, type Pipeline, type Run, type Runs, wantsReceipt } from '#call';
+import { type CallRequest, newCallId, type Pipeline, type Run, type Runs, wantsReceipt } from '#call';
 import { toGatewayError } from '#http';
 import { type ChatResult, resultOf } from '../chat/reply/chat-end.ts';
 import { ChunkObjects } from '../stream/chunk-output.ts';
@@ -32,6 +32,8 @@ interface RunFramesOptions {
   readonly rounds: number;
   readonly budget: MicroUsd;
   readonly about: ReplyAbout;
+  /** Members of the request that name its calls. */
+  readonly names: Pick<CallRequest, 'metadata' | 'endUser'>;
   /** Called before each turn of the model. */
   readonly onTurn: (sent: SentRequest) => void;
   readonly onError: (error: unknown) => void;
@@ -71,7 +73,7 @@ export async function* runFrames(
   context: ChatContext,
   gone: CancelSignal,
 ): AsyncGenerator<Frame<ChatResult, EventBatch>, void, undefined> {
-  const { about, budget, config } = options;
+  const { about, budget, config, names } = options;
   const { caller, requestId } = context;
   const until = performance.now() + config.upstream.callTimeoutMs;
   const run = await options.runs.open({
@@ -83,6 +85,7 @@ export async function* runFrames(
     budget,
     timeoutMs: config.upstream.callTimeoutMs,
     stream: about.stream,
+    names,
     payment: context.payment ?? null,
     onEnded(reason) {
       state.ended = reason;

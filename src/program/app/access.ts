@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { tagsOfLock } from '#billing';
 import { configuredNames, createOwnOrigin, createTrust, type OwnOrigin, type Trust } from '#security';
 import { allowPages, createDrain, createServer, type Drain } from '#http';
 import { type Catalog, createCatalog } from '#catalog';
@@ -198,7 +199,10 @@ export async function openAccess(foundation: Foundation, observers: Observers, m
     ownTokens: oauth.ownTokens,
     browsers,
     runTokens,
-    runGoesOn: async (parent) => (await ledger.find(parent))?.state === 'held',
+    async findRun(parent) {
+      const lock = await ledger.find(parent);
+      return lock?.state === 'held' ? { tags: tagsOfLock(lock.lockDetail) } : null;
+    },
     acceptDevelopmentKeys: config.mode === 'development',
     anonymous: payments.open,
     now,

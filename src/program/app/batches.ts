@@ -1,7 +1,9 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { createServer } from '#http';
+import type { Caller } from '#accounts';
 import type { Pipeline } from '#call';
 import {
+  type Batch,
   type BatchRunner,
   type Batches,
   createBatches,
@@ -55,9 +57,14 @@ export async function openBatches(
   // It never listens, so only lines reach these routes.
   const server = createServer({ limits: config.limits, onError });
   resources.defer(() => server.close());
+  const callerOf = async (batch: Batch): Promise<Caller> => {
+    const caller = await authenticator.ofStored(batch);
+    // Those of the key are fixed.
+    return batch.tags === null ? caller : { ...caller, tags: { ...batch.tags, ...caller.tags } };
+  };
   const lines = createLineCalls({
     pipeline: calls.pipeline,
-    callerOf: authenticator.ofStored,
+    callerOf,
     held: calls.held,
     inject: (request) => server.inject(request),
   });
@@ -82,7 +89,7 @@ export async function openBatches(
         replyBytesMax: config.upstream.replyBytesMax,
         resultBytesMax: config.batches.accountBytesMax,
       },
-      callerOf: authenticator.ofStored,
+      callerOf,
       tell: callbacks.tell,
       now,
       random,

@@ -9,6 +9,7 @@ import {
   createPipeline,
   createQuotes,
   createRetryBudget,
+  createUnfundedNetwork,
   longestLockMs,
   RunningCalls,
 } from '#call/compose';
@@ -100,6 +101,7 @@ export async function openCalls(
     sharedPolicy: policies.shared,
     countPolicy: policies.counts,
     newKeyPolicy: policies.newKeys,
+    unfundedNetwork: createUnfundedNetwork(ledger),
     onRateLimited(limit, caller, error) {
       metrics.rateLimited(limit);
       lastRefusals.blame(error, caller);

@@ -37,6 +37,7 @@ export function shareParts(
       payments: money.lockPayments,
       running: runningCalls,
       states: access.states,
+      endUsers: foundation.config.billing.endUsers,
     }),
     listeners: createCounter(),
     targets: new TargetTable(),

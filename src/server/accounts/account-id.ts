@@ -49,6 +49,10 @@ export function isWallet(account: string): boolean {
   return account.startsWith('eip155:') || account.startsWith('solana:');
 }
 
+/** Whether anybody can have as many of these accounts as they like: wallets, and organisations that wallets make. */
+export const costsNothing = (account: string): boolean => isWallet(account) || ORGANISATION.test(account);
+const ORGANISATION = /^tollgate:local:org-[0-9a-f]{16}$/;
+
 /**
  * Whether an account exists without being created. This holds for accounts of wallets and of an issuer's subjects, but
  * not for local accounts.

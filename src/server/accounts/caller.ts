@@ -96,6 +96,8 @@ export const isDevelopment = ({ key, session, member }: Pick<Caller, 'key' | 'se
 
 interface CallerRun {
   readonly parent: string;
+  /** The tags of the call, run or batch whose lock it is: their budgets count this call too. Absent: none. */
+  readonly tags?: Tags;
   /**
    * Set for a line of a batch: the id that its call gets, which the batch has noted before. The call begins nothing of
    * its own: that belongs to whoever made the batch. Absent for the calls of an agent.
@@ -157,11 +159,25 @@ export interface CallerBudget extends Budget {
 
 export type TagBudget = CallerBudget & Required<Pick<CallerBudget, 'tag'>>;
 
-/** The caller of a call with tags: its budgets, with those of its tags. */
+/**
+ * The caller of a call with tags: its budgets, with those of its tags. A call that is paid from the lock of another one
+ * counts in the budgets of that lock alone. Throws GatewayError `unprocessable` if it has a tag with a budget that the
+ * lock does not count in.
+ */
 export function countedByTags(caller: Caller, tags: Tags | undefined): Caller {
-  const { budgets = [], tagBudgets } = caller;
+  const { budgets = [], tagBudgets, run } = caller;
   if (tags === undefined || tagBudgets === undefined) return caller;
-  const ofTags = tagBudgets.filter(({ tag: { name, value } }) => Object.hasOwn(tags, name) && tags[name] === value);
+  const has = (all: Tags, { tag: { name, value } }: TagBudget) => Object.hasOwn(all, name) && all[name] === value;
+  const ofTags = tagBudgets.filter((budget) => has(tags, budget));
+  const uncounted = run && ofTags.find((budget) => !has(run.tags ?? {}, budget));
+  if (uncounted) {
+    const { name, value } = uncounted.tag;
+    throw new GatewayError(
+      'unprocessable',
+      `The tag ${name}=${value} has a budget, and this call is paid from a batch or a call without the tag: give the tag to the whole, with the header x-tollgate-tags`,
+      { param: 'metadata' },
+    );
+  }
   return ofTags.length === 0 ? caller : { ...caller, budgets: [...budgets, ...ofTags] };
 }
 

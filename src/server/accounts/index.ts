@@ -1,6 +1,13 @@
 export { type Access, offersWithin } from './access.ts';
 export { type Approval, type ApprovalStore, type ApprovalUse, createApprovalStore } from './approvals.ts';
-export { DEVELOPMENT_ACCOUNT, callerCaip10, parseAccountId, providerIdOf, subjectAccount } from './account-id.ts';
+export {
+  DEVELOPMENT_ACCOUNT,
+  callerCaip10,
+  costsNothing,
+  parseAccountId,
+  providerIdOf,
+  subjectAccount,
+} from './account-id.ts';
 export {
   type AccountLimits,
   type BudgetRule,
@@ -21,7 +28,7 @@ export {
 } from './budgets.ts';
 export { type AccountNote, type NoteStore, createNoteStore } from './notes.ts';
 export { callerLimits, createLimitedAccounts } from './caller-limits.ts';
-export { type EndUsers, type Tags, namesInHeaders, tagsOfCall, tagsToText, userOf } from './tags.ts';
+export { type EndUsers, type Tags, NAME_HEADERS, namesInHeaders, tagsOfCall, tagsToText, userOf } from './tags.ts';
 export {
   ACCOUNT_HEADER,
   ANONYMOUS_ACCOUNT,

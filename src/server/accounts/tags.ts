@@ -24,6 +24,8 @@ const WORD = 'true';
 const APP_HEADERS = ['x-title', 'x-openrouter-title', 'http-referer'] as const;
 /** The end user of a call, as LiteLLM's clients name it. */
 const USER_HEADERS = ['x-litellm-end-user-id', 'x-litellm-customer-id'] as const;
+/** All headers that name a call. */
+export const NAME_HEADERS = [TAGS_HEADER, WORDS_HEADER, ...APP_HEADERS, ...USER_HEADERS] as const;
 const APP_TAG = 'app';
 const USER_TAG = 'end_user';
 
@@ -216,7 +218,10 @@ const digests = new RecentMap<string>(1_000);
 export const fixedTagsSchema = {
   type: ['object', 'null'],
   maxProperties: FIXED_MAX,
-  propertyNames: { pattern: NAME.source },
+  propertyNames: {
+    pattern: NAME.source,
+    'x-must-be': 'an object whose names have a letter and then at most 31 letters, digits, _, - or .',
+  },
   additionalProperties: { type: 'string', minLength: 1, maxLength: VALUE_MAX },
 } as const;
 

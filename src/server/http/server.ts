@@ -61,6 +61,12 @@ type ErrorForm = (
 const common = { strictSchema: false, validateSchema: false, meta: false, verbose: true } as const;
 const compileStrict = compileOnce({ ...common, coerceTypes: false });
 const compileCoercing = compileOnce({ ...common, coerceTypes: 'array', useDefaults: true });
+/**
+ * A parameter that is not known is refused: a filter with a typing error would answer with everything. The schema of a
+ * route of another vendor's API has `additionalProperties: true`, because clients send what only the vendor knows.
+ */
+const closed = (schema: object, part: string | undefined): object =>
+  part === 'querystring' ? { additionalProperties: false, ...schema } : schema;
 
 /**
  * Replaces the framework's own compilers, which would be loaded without use: the server sets other compilers before its
@@ -127,7 +133,7 @@ export function createServer({
   server.setValidatorCompiler(({ schema, httpPart }) => {
     let compiled: ValidateFunction | null = null;
     const validate: ((data: unknown) => boolean) & Partial<Pick<ValidateFunction, 'errors'>> = (data) => {
-      compiled ??= (httpPart === 'body' ? compileStrict : compileCoercing)(schema);
+      compiled ??= httpPart === 'body' ? compileStrict(schema) : compileCoercing(closed(schema, httpPart));
       const valid = compiled(data);
       validate.errors = compiled.errors ?? null;
       return valid;

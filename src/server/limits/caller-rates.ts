@@ -36,11 +36,18 @@ export interface CallerRatesOptions {
   readonly sharedPolicy: (caller: Caller) => RatePolicy | null;
   readonly countPolicy: (caller: Caller) => RatePolicy;
   readonly newKeyPolicy: (caller: Caller) => RatePolicy;
+  /** The network that stands for the account of the caller as well; null for none, which is the default. */
+  readonly unfundedNetwork?: (caller: Caller, address: string) => string | null | Promise<string | null>;
   readonly onRateLimited: (limit: 'requests' | 'tokens', caller: Caller, error: GatewayError) => void;
 }
 
 /** The rates of callers. All methods throw or reject with GatewayError `rate_limit_exceeded`. */
 interface CallerRates {
+  /**
+   * Counts a request of an account that costs nothing and never had money: all of them at one network have together the
+   * rate of one account, because whoever has one has any number. Returns the caller.
+   */
+  takeUnfunded(caller: Caller, address: string): Caller | Promise<Caller>;
   /** Counts one request. `calls`: see Pipeline.admit. */
   take(caller: Caller, calls: boolean | undefined): Admission | Promise<Admission>;
   /** Counts a request that polls the state of work. */
@@ -105,6 +112,14 @@ export function createCallerRates(options: CallerRatesOptions): CallerRates {
   }
 
   return {
+    takeUnfunded(caller, address) {
+      return after(options.unfundedNetwork?.(caller, address) ?? null, (network) => {
+        const policy = network === null ? null : options.sharedPolicy(caller);
+        if (policy === null) return caller;
+        const admission = take(caller, `unfunded:${network}`, policy, ONE_REQUEST, OF_UNFUNDED);
+        return after(admission, () => caller);
+      });
+    },
     take(caller, calls) {
       const pages = calls === true ? null : pagesOf(caller);
       const policy = options.policy(caller, pages !== null);
@@ -132,6 +147,7 @@ export function createCallerRates(options: CallerRatesOptions): CallerRates {
 }
 
 const OF_ACCOUNT = ' of the account';
+const OF_UNFUNDED = ' of all accounts without money at your network';
 const OF_PAGES = ' of these web pages';
 /** Whose rate it is under the name of limitedAs. */
 const ownerOf = ({ key, anonymous, paying }: Caller): string => {

@@ -291,6 +291,7 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
         request: null,
         dialect: 'openai',
         metadata: null,
+        tags: null,
         keepMs: HOUR_MS,
         windowMs: 24 * HOUR_MS,
       } as const;

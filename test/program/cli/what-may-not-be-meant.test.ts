@@ -66,6 +66,17 @@ it('a wallet or a provider that was never seen is told, as it may be mistyped', 
   await place.run(['account', 'create', 'acme']);
   const banned = await place.run(['provider', 'ban', wallet, '--reason', 'x']);
   expect([banned.code, banned.output]).toEqual([0, expect.stringContaining('no such provider ever connected here')]);
+  const mistyped = await place.run(['provider', 'ban', 'loudd', '--reason', 'x']);
+  expect([mistyped.code, mistyped.output]).toEqual([
+    1,
+    expect.stringContaining('No provider has the name loudd. One that has never connected is named by its account, '),
+  ]);
+  expect((await place.run(['provider', 'list'])).output).not.toContain('loudd');
+  for (const limit of ['abc', '0', '-1', '2.5'])
+    expect(await place.run(['calls', 'acme', `--limit=${limit}`])).toMatchObject({
+      code: 2,
+      output: expect.stringContaining(`--limit is "${limit}", not a whole number from 1`),
+    });
   const unseen = 'This account was never seen here. Check its id.';
   expect((await place.run(['account', 'freeze', wallet, '--reason', 'x'])).stdout).toContain(unseen);
   expect((await place.run(['account', 'freeze', 'acme', '--reason', 'x'])).stdout).not.toContain(unseen);
@@ -75,6 +86,8 @@ it('a name that nobody has leads to the right list', async () => {
   await place.run(['account', 'create', 'acme']);
   const hints = [
     [['admin-key', 'revoke', 'inv'], 'admin-key list'],
+    [['account', 'notes', 'acme', '--delete', 'none'], 'account notes <account>'],
+    [['call', 'gen-none'], 'calls <account>'],
     [['provider', 'pay', `eip155:0x${'1'.repeat(40)}`, '--amount', '1'], 'provider list'],
     [['account', 'credit', 'Acme Ltd', '1'], 'account show "Acme Ltd"'],
   ] as const;

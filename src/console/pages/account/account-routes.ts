@@ -154,7 +154,7 @@ function showGeneration(app: FastifyInstance, deps: AccountDeps, callerOf: Calle
     description:
       'What a call of your account did and cost, with every movement of its money and all calls that were made under it; a key with a spending limit, a rate, an expiry, a list of services, fixed tags or a price to ask above sees only its own calls. The id is in the reply of the call.',
     tags,
-    querystring: objectOf({ id }),
+    querystring: { ...objectOf({ id }), additionalProperties: true },
     response: { 200: dataOf(generationSchema) },
   };
   app.get<{ Querystring: { readonly id: string } }>(

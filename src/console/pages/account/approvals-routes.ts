@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
 import { formatUsd } from '#billing/amounts';
-import type { ApprovalStore, ApprovalUse, Caller, LimitsStore } from '#accounts';
+import { type ApprovalStore, type ApprovalUse, type Caller, type LimitsStore, reaches } from '#accounts';
 import type { Pipeline } from '#call';
 import {
   type CallerOf,
@@ -58,9 +58,9 @@ const approvalSchema = titled(
     highest_cost_usd: { type: 'string', description: 'The most that the call can cost, at a price that is fixed.' },
     digest: { type: 'string', description: 'SHA-256 of the request: a repeat has the same.' },
     preview: {
-      type: 'string',
+      type: ['string', 'null'],
       description:
-        'The first 2,000 characters of the request, with unprintable ones as `\\u{…}`, and how much more there is.',
+        'The first 2,000 characters of the request, with unprintable ones as `\\u{…}`, and how much more there is. null for members who cannot decide, unless their own key asks.',
     },
     key: objectOf({
       hash: { type: 'string', description: 'The API key that asks.' },
@@ -87,8 +87,13 @@ function stateOf({ call, state, expiresAt }: ApprovalUse, now: number): (typeof 
   return expiresAt <= now ? (state === 'refused' ? 'refused' : 'expired') : state;
 }
 
-async function viewApproval(approval: ApprovalUse, { keys, now }: Pick<ApprovalsDeps, 'keys' | 'now'>) {
+async function viewApproval(
+  approval: ApprovalUse,
+  { member }: Caller,
+  { keys, now }: Pick<ApprovalsDeps, 'keys' | 'now'>,
+) {
   const key = await keys.find(approval.key);
+  const maySee = member === undefined || reaches(member.role, 'admin') || key?.member === member.account;
   return {
     id: approval.id,
     state: stateOf(approval, now()),
@@ -97,7 +102,7 @@ async function viewApproval(approval: ApprovalUse, { keys, now }: Pick<Approvals
     tool: approval.operation,
     highest_cost_usd: formatUsd(approval.amount),
     digest: approval.digest,
-    preview: approval.preview,
+    preview: maySee ? approval.preview : null,
     key: {
       hash: approval.key,
       name: key?.label ?? null,
@@ -121,9 +126,10 @@ function listApprovals(app: FastifyInstance, deps: Omit<ApprovalsDeps, 'admit'>,
     response: { 200: listOf(approvalSchema) },
   };
   app.get('/approvals', { config: { actsAs: 'viewer' }, schema }, async (request) => {
-    const { account, key } = callerOf(request);
+    const caller = callerOf(request);
+    const { account, key } = caller;
     const listed = await deps.approvals.list(account, key?.restricted ? key.hash : null, LISTED_MAX);
-    return { data: await Promise.all(listed.map((one) => viewApproval(one, deps))) };
+    return { data: await Promise.all(listed.map((one) => viewApproval(one, caller, deps))) };
   });
 }
 
@@ -170,7 +176,7 @@ function decideApproval(app: FastifyInstance, deps: Omit<ApprovalsDeps, 'admit'>
             param: 'id',
           },
         );
-      return { data: await viewApproval(approval, deps) };
+      return { data: await viewApproval(approval, caller, deps) };
     },
   );
 }

@@ -67,7 +67,8 @@ function listOwnKeys(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admis
     description:
       'The keys of your account, the oldest first; a key with a spending limit, a rate, an expiry, a list of services, fixed tags or a price to ask above sees only itself. The keys themselves cannot be shown again.',
     tags,
-    querystring: pageSchema,
+    // Clients of OpenRouter's API send more.
+    querystring: { ...pageSchema, additionalProperties: true },
     response: { 200: keyListSchema },
   };
   app.get<{ Querystring: PageRange }>('/keys', { config: { actsAs: 'viewer' }, schema }, async (request) => {
@@ -144,6 +145,7 @@ function changeOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
       const changes = parseKeyBody(request.body ?? {}, deps.now());
       const { hash } = request.params;
       await refuseOthersKey(caller, hash, deps.keys);
+      if (mayLoosen(changes)) await refuseGivingRights(caller, hash, deps, 'loosen');
       if (mayLoosen(changes) || (changes.disabled === true && isOnlySession(caller, hash)))
         await requireFreshSignature(caller, deps.nonces);
       return changeKey(deps, caller.account, hash, changes, 'account');
@@ -169,6 +171,7 @@ function rotateOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
       await requireFullRights(deps.keys, caller, OF_KEYS);
       const { hash } = request.params;
       await refuseOthersKey(caller, hash, deps.keys);
+      await refuseGivingRights(caller, hash, deps, 'rotate');
       await deps.countNewKey(caller);
       await requireFreshSignature(caller, deps.nonces);
       return reply.code(201).send(await rotateKey(deps, caller.account, hash, request.body));
@@ -214,6 +217,33 @@ async function refuseOthersKey({ account, member }: Caller, hash: string, keys: 
   if (member === undefined || reaches(member.role, 'admin')) return;
   const record = await keys.find(hash);
   if (record?.account !== account || record.member !== member.account) throw keyNotFound();
+}
+
+/**
+ * Whoever has the text of a key has the rights of its holder: of the account for a key of its own, else of a member.
+ * An admin must not get those of an owner, or of a member who has other budgets, by rotating a key, nor by taking its
+ * limits from one that they were given. Throws GatewayError `permission_denied`.
+ */
+async function refuseGivingRights(
+  { account, member }: Caller,
+  hash: string,
+  { keys, members }: Pick<OwnKeysDeps, 'keys' | 'members'>,
+  what: 'rotate' | 'loosen',
+): Promise<void> {
+  if (member === undefined || member.role === 'owner') return;
+  const record = await keys.find(hash);
+  if (record?.account !== account || record.member === member.account) return;
+  if (what === 'rotate')
+    throw new GatewayError(
+      'permission_denied',
+      'Whoever rotates a key gets its text, and with it the rights of its holder: only an owner, or the member whose key it is, can do so. You can disable or delete it',
+    );
+  const holder = record.member === null ? 'owner' : (await members.find(account, record.member))?.role;
+  if (holder === 'owner')
+    throw new GatewayError(
+      'permission_denied',
+      'This key has the rights of an owner, so only an owner can change its limits and rules, or enable it. You can rename, disable or delete it',
+    );
 }
 
 const rateLimitSchema = objectOf({

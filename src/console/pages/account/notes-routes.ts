@@ -64,7 +64,7 @@ export function addNotesRoutes(app: FastifyInstance, deps: AdminAccountsDeps & N
   };
   app.post<{ Params: AccountParams; Body: { readonly text: string } }>(
     NOTES,
-    { schema: added, config: CREDIT },
+    { schema: added, config: { ...CREDIT, logsNoBody: true } },
     async (request, reply) => {
       const { account } = await findAccount(request.params.id, deps);
       const note = await deps.notes.add(account, nameOf(request), request.body.text.trim());

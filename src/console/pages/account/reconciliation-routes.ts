@@ -3,8 +3,10 @@ import { dateOf, type CostOfOffer, DAY_MS, type OfferCalls, sumOfferCalls } from
 import type { AdminGate } from '#auth';
 import { archivedUntil, OPERATOR } from '#billing';
 import { KNOWN_PROVIDER_NAMES, KNOWN_PROVIDERS, type KnownProviderName } from '#config/known-providers';
+import { nearest } from '#config';
 import { GatewayError } from '#errors';
 import { DOCUMENTED } from '#http';
+import { printable } from '#security';
 import type { Database } from '#store';
 import { dateRangeSchema, documentedDay, parseDayRange } from '../day-range.ts';
 import { ADMINISTRATION, dataOf, objectOf } from '../route-schemas.ts';
@@ -124,6 +126,7 @@ export function reconciliationRoutes(deps: ReconciliationDeps): FastifyPluginAsy
       const offers = deps.offers();
       const find = offerFinder(query, offers, deps.listed);
       const archived = await archivedUntil(deps.database.query);
+      const isKnown = query.provider === undefined || offers.some(({ provider }) => provider === query.provider);
       const rest = { first: Math.max(range.first, archived / DAY_MS), last: range.last };
       const sums =
         rest.first > rest.last
@@ -138,6 +141,8 @@ export function reconciliationRoutes(deps: ReconciliationDeps): FastifyPluginAsy
         const offer = find(each.provider, each.service);
         return offer === null ? [] : [viewRow(each, offer)];
       });
+      // One that is not offered any more is known by its calls.
+      if (!isKnown && rows.length === 0) throw unknownProvider(query.provider, offers);
       return {
         data: {
           date_range: { start_date: dateOf(range.first), end_date: dateOf(range.last) },
@@ -191,6 +196,16 @@ function offerFinder(
     // Not offered any more. The name usually has the prefix of its provider.
     return { model: service.replace(/^[^/]*\//, ''), isOffered: false, cost: null };
   };
+}
+
+function unknownProvider(name: string, offers: readonly PaidOffer[]): GatewayError {
+  const known = [...new Set(offers.map(({ provider }) => provider))].sort();
+  const same = known.find((one) => one.toLowerCase() === name.toLowerCase()) ?? nearest(name, known);
+  const words = `provider: no model of this gateway is of ${printable(name, 64)}, and no call on these days was`;
+  const hint = same === null ? '' : `; did you mean ${same}?`;
+  return new GatewayError('invalid_request', `${words}${hint} Known are ${known.slice(0, 20).join(', ')}`, {
+    param: 'provider',
+  });
 }
 
 const hostOf = (url: string): string | null => (URL.canParse(url) ? new URL(url).host : null);

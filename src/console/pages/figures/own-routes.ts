@@ -135,6 +135,8 @@ const activitySchema = objectOf({
 function showActivity(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: AdmissionOf): void {
   const querystring = {
     type: 'object',
+    // Clients of OpenRouter's API send more.
+    additionalProperties: true,
     properties: {
       date: {
         type: 'string',

@@ -4,6 +4,7 @@ import { formatUsd } from '#billing/amounts';
 import { PRIMITIVES } from '#config';
 import type { Catalog } from '#catalog';
 import { DOCUMENTED } from '#http';
+import { printable } from '#security';
 import type { KeyStore } from '#auth';
 import type { ConsumerStore } from '#accounts';
 import {
@@ -154,7 +155,7 @@ function readGroups(text: string, known: readonly UsageGroup[]): ReadGroups {
   if (unknown !== undefined)
     throw new GatewayError(
       'invalid_request',
-      `group_by accepts ${known.join(', ')} and tag:<name>, with commas between them`,
+      `group_by accepts ${known.join(', ')} and tag:<name>, with commas between them, not ${JSON.stringify(printable(unknown, 64))}`,
       {
         param: 'group_by',
       },

@@ -105,9 +105,13 @@ function testService(app: FastifyInstance, deps: ServicesDeps): void {
         .sort((a, b) => compare(a.provider.name, b.provider.name));
       const [offer] = offers;
       if (offer === undefined)
-        throw new GatewayError('not_found', `No provider offers a model ${JSON.stringify(service)} now`, {
-          param: provider === undefined ? 'service' : 'provider',
-        });
+        throw new GatewayError(
+          'not_found',
+          `${provider === undefined ? 'No provider' : `The provider ${JSON.stringify(provider)}`} offers ${provider === undefined ? 'a' : 'no'} model ${JSON.stringify(service)} now`,
+          {
+            param: provider === undefined ? 'service' : 'provider',
+          },
+        );
       const most = testCostOf(offer);
       if (most === null)
         throw new GatewayError('unprocessable', `${service} takes no chat: only chat models have a test call`, {

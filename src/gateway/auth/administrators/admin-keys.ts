@@ -104,6 +104,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The role that a change on this route needs. Without it, only TOLLGATE_ADMIN_KEY may make the change. */
     adminRole?: AdminRole;
+    /** The log of changes keeps no body of a change on this route. */
+    logsNoBody?: boolean;
   }
 }
 

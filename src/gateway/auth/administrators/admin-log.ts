@@ -115,7 +115,16 @@ export function logActs(
   });
 }
 
-export function factsOf({ ip, method, url, body }: Pick<FastifyRequest, 'ip' | 'method' | 'url' | 'body'>) {
-  const text = body === undefined || body === null ? null : JSON.stringify(redact(body));
+type Act = Pick<FastifyRequest, 'ip' | 'method' | 'url' | 'body' | 'routeOptions'>;
+
+/**
+ * The facts of a request that the log keeps. A body is not among them at a route with `logsNoBody` in its
+ * configuration: a text that was written there can be deleted, and the log cannot.
+ */
+export function factsOf({ ip, method, url, body, routeOptions }: Act) {
+  const text =
+    routeOptions.config.logsNoBody === true || body === undefined || body === null
+      ? null
+      : JSON.stringify(redact(body));
   return { address: ip, method, path: url.slice(0, PATH_MAX), body: text?.slice(0, BODY_MAX) ?? null };
 }

@@ -247,6 +247,7 @@ function addOpenaiRoutes(
         params: onlyId,
         querystring: {
           type: 'object',
+          additionalProperties: true,
           properties: {
             index: { type: 'integer', minimum: 0, maximum: 99, description: 'The index of the variant.' },
             variant: { type: 'string', enum: ['video'], description: 'Only `video` is supported.' },
@@ -300,6 +301,7 @@ function addList(
         ...described('List videos', 'listOwnVideos', 'The videos of the account, the most recently changed first.'),
         querystring: {
           type: 'object',
+          additionalProperties: true,
           properties: {
             after: { type: 'string', maxLength: 2048, description: '`last_id` of the page before.' },
             limit: { type: 'integer', minimum: 1, maximum: PAGE_MAX, default: PAGE, description: 'Of one page.' },

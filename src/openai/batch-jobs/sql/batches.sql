@@ -42,7 +42,7 @@ UPDATE batches SET status = 'finalizing', finalizing_at = $3, completed = $4, fa
 WHERE id = $1 AND claim = $2 AND status = 'in_progress' RETURNING id
 
 -- name: findBatch
-SELECT id, account, part, api_key, request, dialect, endpoint, input_file, output_file, error_file, max_cost, keep_ms, metadata, errors, status,
+SELECT id, account, part, api_key, request, dialect, endpoint, input_file, output_file, error_file, max_cost, keep_ms, metadata, tags, errors, status,
   lock_id, amount, model, total, completed, failed, usage, created_at, expires_at, in_progress_at, cancelling_at, finalizing_at, ended_at
 FROM batches WHERE id = $1
 
@@ -51,7 +51,7 @@ SELECT n, call_id, state FROM batch_lines WHERE batch = $1
 
 -- name: listBatches
 -- The batches of an account, the newest first, after the one that was created at $3 with the id $4.
-SELECT id, account, part, api_key, request, dialect, endpoint, input_file, output_file, error_file, max_cost, keep_ms, metadata, errors, status,
+SELECT id, account, part, api_key, request, dialect, endpoint, input_file, output_file, error_file, max_cost, keep_ms, metadata, tags, errors, status,
   lock_id, amount, model, total, completed, failed, usage, created_at, expires_at, in_progress_at, cancelling_at, finalizing_at, ended_at
 FROM batches
 WHERE account = $1 AND (CAST($2 AS TEXT) IS NULL OR part = $2)
@@ -78,9 +78,9 @@ UPDATE batch_lines SET state = 'waiting' WHERE batch = $1 AND n = $2 AND call_id
 -- name: putBatch
 -- $14: the most batches of an account that may be under way.
 INSERT INTO batches (id, account, part, api_key, dialect, endpoint, input_file, output_file, error_file, max_cost, keep_ms, metadata, status,
-  total, completed, failed, created_at, expires_at, due_at, request)
+  total, completed, failed, created_at, expires_at, due_at, request, tags)
 SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS TEXT), CAST($8 AS TEXT), CAST($9 AS TEXT),
-  CAST($10 AS BIGINT), CAST($11 AS BIGINT), CAST($12 AS TEXT), 'validating', 0, 0, 0, CAST($13 AS BIGINT), CAST($15 AS BIGINT), CAST($13 AS BIGINT), CAST($16 AS TEXT)
+  CAST($10 AS BIGINT), CAST($11 AS BIGINT), CAST($12 AS TEXT), 'validating', 0, 0, 0, CAST($13 AS BIGINT), CAST($15 AS BIGINT), CAST($13 AS BIGINT), CAST($16 AS TEXT), CAST($17 AS TEXT)
 WHERE (SELECT count(*) FROM batches WHERE account = $2 AND ended_at IS NULL) < CAST($14 AS BIGINT)
 ON CONFLICT (id) DO NOTHING
 RETURNING id

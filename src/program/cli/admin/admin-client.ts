@@ -163,7 +163,8 @@ function readAnswer(status: number, text: string, where: string, path: string): 
   const message = body.error?.message ?? `status ${status}`;
   const refusal = { status, param: typeof body.error?.param === 'string' ? body.error.param : null };
   if (status === 404) {
-    throw new RefusedRequest(`${message}.\nSee what there is: ${OWN_NAME} ${listFor(path)}`, refusal);
+    const list = listFor(path);
+    throw new RefusedRequest(list === null ? message : `${message}.\nSee what there is: ${OWN_NAME} ${list}`, refusal);
   }
   throw new RefusedRequest(
     status === 401
@@ -173,13 +174,20 @@ function readAnswer(status: number, text: string, where: string, path: string): 
   );
 }
 
-/** The command that lists what the address of a request could have named. */
-function listFor(path: string): string {
-  if (path.startsWith('/admin-keys')) return 'admin-key list';
-  if (path.startsWith('/calls/')) return 'call --help';
-  if (!path.startsWith('/providers')) return 'account list';
-  return path.endsWith('/payouts/undo') ? 'provider payouts <provider>' : 'provider list';
-}
+/** The lists of what the address of a request can name, by what it begins with; the first that fits. */
+const LISTS: readonly (readonly [path: RegExp, command: string])[] = [
+  [/^\/admin-keys/, 'admin-key list'],
+  [/^\/calls\//, 'calls <account>'],
+  [/^\/services/, 'services'],
+  [/^\/providers.*\/payouts\/undo$/, 'provider payouts <provider>'],
+  [/^\/providers/, 'provider list'],
+  [/^\/accounts\/[^/]*\/notes\//, 'account notes <account>'],
+  [/^\/accounts\/[^/]*\/keys\//, 'key list <account>'],
+  [/^\/accounts/, 'account list'],
+];
+
+/** The command that lists what the address of a request could have named. null if no list has it. */
+const listFor = (path: string): string | null => LISTS.find(([pattern]) => pattern.test(path))?.[1] ?? null;
 
 /** Prints the file that a path of the admin API answers with. */
 export async function printFile(flags: AdminFlags, path: (admin: AdminClient) => Promise<string>): Promise<void> {

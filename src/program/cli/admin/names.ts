@@ -92,9 +92,14 @@ interface ListedOffer {
 
 /**
  * The path of a provider: by its public key, its account, or its name in any case of letters. Rejects with CliError if
- * no provider or several providers have this name. Those of the configuration have names if a gateway runs.
+ * no provider or several providers have this name. Those of the configuration have names if a gateway runs. A local
+ * account may be named that is in no list, unless `isListed`: what is done to a mistyped name must not look done.
  */
-export async function findProviderPath(admin: AdminClient, name: string): Promise<string> {
+export async function findProviderPath(
+  admin: AdminClient,
+  name: string,
+  { isListed = false }: { readonly isListed?: boolean } = {},
+): Promise<string> {
   const pathOf = (id: string) => `/providers/${encodeURIComponent(id)}`;
   if (name.includes(':') || PUBLIC_KEY.test(name)) return pathOf(name);
   const isNamed = (other: string | null) => other?.toLowerCase() === name.toLowerCase();
@@ -117,8 +122,9 @@ export async function findProviderPath(admin: AdminClient, name: string): Promis
   );
   if (match !== null) return pathOf(match.id);
   // The account of a provider that is not in the lists, or of none: the gateway says which.
-  if (account !== name) return pathOf(account);
-  throw new CliError(`No provider has the name ${onScreen(name)}.\nSee them: ${OWN_NAME} provider list`);
+  if (account !== name && !isListed) return pathOf(account);
+  const never = account === name ? '' : ` One that has never connected is named by its account, ${account}.`;
+  throw new CliError(`No provider has the name ${onScreen(name)}.${never}\nSee them: ${OWN_NAME} provider list`);
 }
 
 /** The offers of a running gateway, those of its configuration too. None if no gateway runs. */

@@ -201,8 +201,11 @@ function banCommand(paint: Paint): Command {
   ).action((name: string, flags: AdminFlags & { reason: string }) =>
     administer(flags, {
       run: async (admin) =>
-        (await admin.request('POST', `${await findProviderPath(admin, name)}/ban`, { reason: flags.reason }))
-          .data as Ban,
+        (
+          await admin.request('POST', `${await findProviderPath(admin, name, { isListed: true })}/ban`, {
+            reason: flags.reason,
+          })
+        ).data as Ban,
       show: ({ provider, seen, earnings_usd: earnings }) =>
         seen === false
           ? `${paint('yellow', '!')} ${provider} is banned, but no such provider ever connected here. Check the key: ${OWN_NAME} provider list. Lift a wrong ban: ${OWN_NAME} provider unban ${provider}`

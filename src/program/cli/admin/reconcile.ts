@@ -98,6 +98,11 @@ async function reconcile(name: string, files: readonly string[], flags: Reconcil
     async run(admin) {
       const own = (await admin.request('GET', `/reconciliation?${query}`)).data as OwnCalls;
       const comparison = compare(vendorRows, own.rows, bound);
+      if (!comparison.compared.use && !comparison.compared.costs)
+        throw new CliError(
+          'Nothing could be compared: the export has only costs, and this gateway does not know what these calls cost. Give the offers their cost in the configuration, or an export with calls or tokens',
+          { exitCode: USAGE_EXIT },
+        );
       const reasons = explain(comparison, own.archived_before, firstDay);
       if (comparison.isBeyond) process.exitCode = DIFFERENCES_EXIT;
       if (flags.keep)

@@ -75,7 +75,7 @@ export function statementCommand(): Command {
             ...statement.movements.map((one) => [
               one.date,
               one.service === null ? one.kind : `${one.kind} ${one.service}`,
-              one.calls > 1 ? `${one.calls}` : (one.reason ?? one.id ?? ''),
+              one.calls > 1 ? `${one.calls}` : (one.reason ?? one.id ?? (one.calls === 1 ? '1' : '')),
               usd(one.amount_micro_usdc),
               usd(one.balance_micro_usdc),
             ]),

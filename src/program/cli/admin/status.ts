@@ -254,15 +254,18 @@ function testCommand(paint: Paint): Command {
     new Command('test')
       .summary('make one small real call of a chat model')
       .description(
-        'Make one small real call of a chat model. It is billed to the account tollgate:local:operator, which you create and credit like any other.',
+        'Make one small real call of a chat model. It is billed to the account tollgate:local:operator, which you create and credit like any other. Exits with 1 if the call fails.',
       )
       .argument('<service>', 'name of a chat model')
       .option('--provider <key>', 'the public key of one of its providers'),
   ).action((service: string, { provider, ...flags }: AdminFlags & { readonly provider?: string }) =>
     administer(flags, {
-      run: async (admin) =>
-        (await admin.request('POST', '/services/test', { service, ...(provider !== undefined && { provider }) }))
-          .data as Trial,
+      async run(admin) {
+        const body = { service, ...(provider !== undefined && { provider }) };
+        const trial = (await admin.request('POST', '/services/test', body)).data as Trial;
+        if (!trial.ok) process.exitCode = 1;
+        return trial;
+      },
       show: ({ ok, call, answer, error, duration_ms: ms, cost_usd: cost }) =>
         `${ok ? paint('green', '✓') : paint('red', '✗')} ${ok ? JSON.stringify(answer) : error} (${ms} ms, ${cost} USD${call === null ? '' : `, ${call}`})`,
     }),

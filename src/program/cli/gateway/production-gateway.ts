@@ -44,7 +44,12 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
     throw new CliError('--probe is for --validate: tollgate serve --validate --probe');
   if (flags.validate) {
     const { validate } = await import('./validate-gateway.ts');
-    return await validate(() => listed.read(), { file, workers: count, probe: flags.probe ?? false });
+    const read = async () => {
+      const config = await listed.read();
+      workers?.checkWorkers(config, count);
+      return config;
+    };
+    return await validate(read, { file, workers: count, probe: flags.probe ?? false });
   }
 
   const loaded = await listed.read();

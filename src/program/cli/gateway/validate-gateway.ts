@@ -13,7 +13,7 @@ import {
 } from './start-notices.ts';
 import { describeService, printChecks, silentLog } from './service-report.ts';
 import { findGateway, realPath } from '../discovery.ts';
-import { painter, type Paint } from '../terminal.ts';
+import { CliError, painter, type Paint } from '../terminal.ts';
 
 /**
  * Prints a summary of the file. If the file is wrong, prints all problems and sets the exit code. A port that is taken
@@ -39,7 +39,7 @@ export async function validate(
     if (probe) await tryServices(config);
     else process.stdout.write('The services were not called. To call each of them: --validate --probe\n');
   } catch (error) {
-    if (!(error instanceof ConfigError || error instanceof WalletError)) throw error;
+    if (!(error instanceof ConfigError || error instanceof WalletError || error instanceof CliError)) throw error;
     process.stdout.write(`${paint('red', '✗')} ${error.message}\n`);
     process.exitCode = 1;
   }

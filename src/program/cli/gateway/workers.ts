@@ -53,7 +53,7 @@ export async function superviseWorkers(
   config: Config & { readonly adminKey: string },
   { count, configFile }: { readonly count: number; readonly configFile: string | null },
 ): Promise<boolean> {
-  check(config, count);
+  checkWorkers(config, count);
   const receivers = createLogReceivers(config, VERSION, () => logger);
   const log = createLogger(config, { also: receivers.take });
   const { logger } = log;
@@ -244,7 +244,8 @@ function createBackOff(): (aliveMs: number) => number {
   };
 }
 
-function check(config: Config, count: number): void {
+/** Throws CliError if the configuration cannot have so many workers. */
+export function checkWorkers(config: Config, count: number): void {
   if (config.databaseUrl === null) {
     throw new CliError(
       '--workers needs PostgreSQL: the embedded database belongs to one process.\nSet DATABASE_URL=postgres://…, or leave --workers out.',

@@ -77,6 +77,8 @@ export interface Comparison {
   readonly bound: number;
   /** Whether a model over all days, or the total, differs by more than the bound. */
   readonly isBeyond: boolean;
+  /** Whether calls or tokens were compared, and whether costs were. Only what both sides have can be. */
+  readonly compared: { readonly use: boolean; readonly costs: boolean };
 }
 
 /** Compares an export with the calls here. `bound` is a share from 0 to 1. */
@@ -108,6 +110,7 @@ export function compare(vendor: readonly VendorRow[], own: readonly OwnRow[], bo
     totals,
     bound,
     isBeyond: totals.isBeyond || models.some(({ isBeyond }) => isBeyond),
+    compared: comparedIn(totals),
   };
 }
 
@@ -172,17 +175,29 @@ type NumberOf = { [Name in keyof OwnRow]: OwnRow[Name] extends number ? Name : n
 
 const NOTHING = { requests: 0, prompt: 0, completion: 0, cost: 0 };
 
-function differenceOf(billed: Billed | null, settled: Settled | null): number {
+/** The shares by which the figures differ; null for one that a side does not have. */
+function differencesOf(billed: Billed | null, settled: Settled | null) {
   const here = settled ?? NOTHING;
   // Without a row in the export its figures are 0: the vendor billed nothing.
   const there = billed ?? NOTHING;
-  const pairs = [
-    [there.requests, here.requests],
-    [there.prompt, here.prompt],
-    [there.completion, here.completion],
-    [there.cost, here.cost],
-  ] as const;
-  return Math.max(0, ...pairs.map(([one, other]) => (one === null || other === null ? 0 : share(one, other))));
+  const differenceIn = (name: keyof typeof NOTHING) => {
+    const [one, other] = [there[name], here[name]];
+    return one === null || other === null ? null : share(one, other);
+  };
+  return {
+    use: [differenceIn('requests'), differenceIn('prompt'), differenceIn('completion')],
+    cost: differenceIn('cost'),
+  };
+}
+
+function differenceOf(billed: Billed | null, settled: Settled | null): number {
+  const { use, cost } = differencesOf(billed, settled);
+  return Math.max(0, ...[...use, cost].filter((one) => one !== null));
+}
+
+function comparedIn({ billed, settled }: Compared): Comparison['compared'] {
+  const { use, cost } = differencesOf(billed, settled);
+  return { use: use.some((one) => one !== null), costs: cost !== null };
 }
 
 /** The part of the larger amount by which the other one is smaller. */

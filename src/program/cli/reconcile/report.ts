@@ -24,9 +24,14 @@ export function showComparison(
   const perModel = models.length > 1 || lines.length > models.length ? models : [];
   const differing = lines.filter(({ difference }) => difference > 0);
   const rows = [...(perModel.length > 0 ? differing : lines), ...perModel, totals].map((each) => cellsOf(each));
+  const { use, costs } = comparison.compared;
+  const what = use && costs ? '' : use ? ' in calls and tokens; costs were not compared' : ' in costs';
   const verdict = isBeyond
-    ? paint(['bold', 'red'], `The vendor and this gateway differ by more than ${percent(bound)}.`)
-    : paint(['bold', 'green'], `The vendor and this gateway differ by no more than ${percent(bound)}.`);
+    ? paint(['bold', 'red'], `The vendor and this gateway differ by more than ${percent(bound)}${what}.`)
+    : paint(
+        ['bold', costs ? 'green' : 'yellow'],
+        `The vendor and this gateway differ by no more than ${percent(bound)}${what}.`,
+      );
   return [
     `${head.formats.join(' and ')}; days ${head.firstDay} to ${head.lastDay} (UTC)`,
     `Providers here: ${head.providers.join(', ') || 'none with a call on these days'}`,

@@ -42,6 +42,11 @@ test('a note has its author and is seen by operators alone', async () => {
   expect((await admin('DELETE', `${ACME}/notes/${notes[0]!.id}`)).status).toBe(404);
   expect((await admin('GET', `${ACME}/notes`)).data).toHaveLength(1);
   expect((await admin('GET', '/accounts/tollgate%3Alocal%3Anobody/notes')).status).toBe(404);
+  // The log of changes is for ever, and a note can be deleted.
+  const acts = (await admin('GET', '/audit-log')).data as readonly { path: string; body: unknown }[];
+  const ofNotes = acts.filter(({ path }) => path.includes('/notes'));
+  expect(ofNotes.length).toBeGreaterThanOrEqual(4);
+  expect(ofNotes.filter(({ body }) => body !== null)).toEqual([]);
 });
 
 test('calls can be listed by whether they failed, whatever their state is', async () => {

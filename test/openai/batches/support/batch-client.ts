@@ -61,10 +61,15 @@ export type OwnBatch = Batch & {
 };
 
 /** Uploads lines and creates a batch of them. `more`: further members of the request. */
-export async function begin(client: OpenAI, lines: readonly unknown[], more: object = {}): Promise<OwnBatch> {
+export async function begin(
+  client: OpenAI,
+  lines: readonly unknown[],
+  more: object = {},
+  options: object = {},
+): Promise<OwnBatch> {
   const { id } = await upload(client, jsonl(lines));
   const body = { input_file_id: id, endpoint: CHAT, completion_window: '24h', ...more } as const;
-  return (await client.batches.create(body)) as OwnBatch;
+  return (await client.batches.create(body, options)) as OwnBatch;
 }
 
 const ENDS: readonly Batch['status'][] = ['completed', 'failed', 'expired', 'cancelled'];

@@ -191,6 +191,15 @@ it('a claim that was cut here explains that more is billed there', async () => {
   expect([code, reasons.map(({ kind }) => kind)]).toEqual([1, ['claims']]);
 });
 
+it('costs that nobody knows here are not compared, and what was compared is said', async () => {
+  await put('claims-costs.csv', `day,model,cost_usd\n${day},large-2,100\n`);
+  const nothing = await run('csv', 'claims-costs.csv', '--provider', 'Claims', '--keep');
+  expect(nothing).toMatchObject({ code: 2, output: expect.stringContaining('Nothing could be compared') });
+  await put('claims-both.csv', `day,model,requests,cost_usd\n${day},large-2,1,100\n`);
+  const { code, stdout } = await run('csv', 'claims-both.csv', '--provider', 'Claims');
+  expect([code, stdout]).toEqual([0, expect.stringContaining('1 % in calls and tokens; costs were not compared.')]);
+});
+
 it('a file or a line that is wrong ends with code 2, and nothing is compared', async () => {
   await put('other.csv', 'Date,Slug\n');
   const wrong = async (text: string, ...args: string[]) => {
@@ -202,6 +211,7 @@ it('a file or a line that is wrong ends with code 2, and nothing is compared', a
   await wrong('"acme" is no known vendor. Known are openai, anthropic, openrouter, csv', 'acme', 'usage.csv');
   await wrong('give --provider', 'csv', 'vendor.csv');
   await wrong('--bound is "much"', 'openai', 'usage.csv', '--bound', 'much');
+  await wrong('did you mean Vendor? Known are ', 'csv', 'vendor.csv', '--provider', 'vendor');
 });
 
 it('the same on the database of a stopped gateway, and the books are as before', async () => {

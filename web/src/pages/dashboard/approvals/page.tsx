@@ -98,7 +98,7 @@ function OneApproval({ of, mayDecide }: { readonly of: Approval; readonly mayDec
           className="max-h-64 overflow-auto rounded-md bg-sunk p-3 text-sm break-all whitespace-pre-wrap"
           tabIndex={0}
         >
-          {of.preview}
+          {of.preview ?? 'Only who can decide reads the request.'}
         </pre>
         <p className="font-mono text-xs break-all text-soft">SHA-256 {of.digest}</p>
         {act.error !== null && <ErrorNote error={act.error} />}

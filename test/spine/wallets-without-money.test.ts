@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { escrowOf, treasuryOf } from '#billing';
+import { startSpine, type Spine } from '../support/spine.ts';
+import { SIGN_IN_TOML, signInHeaders, solanaWallet } from '../support/wallets.ts';
+
+// Anybody can have any number of wallets, and each has a rate of its own. As long as they have had no money, all of a
+// network have together what one account has.
+
+const RATE = 12;
+
+let spine: Spine;
+beforeAll(async () => {
+  const limits = `[limits]\naccount_requests_per_minute = ${RATE}\nburst = 0\n[server]\ntrusted_proxies = ["127.0.0.1"]\n`;
+  spine = await startSpine({ toml: `${limits}${SIGN_IN_TOML}` });
+});
+afterAll(async () => {
+  expect(await spine.faults()).toEqual([]);
+  await spine.stop();
+});
+
+const read = async (wallet: ReturnType<typeof solanaWallet>, from: string, path = '/session/balance') => {
+  const answer = await fetch(spine.url + path, {
+    headers: { ...(await signInHeaders(wallet)), 'x-forwarded-for': from },
+  });
+  return { status: answer.status, text: await answer.text() };
+};
+const many = (count: number, from: string, path?: string) =>
+  Promise.all(Array.from({ length: count }, () => read(solanaWallet(), from, path)));
+const refusedOf = (answers: readonly { readonly status: number }[]) =>
+  answers.filter(({ status }) => status === 429).length;
+
+test('wallets without money share the rate of one account at their network, and those with money do not', async () => {
+  const answers = await many(3 * RATE, '203.0.113.7');
+  const refused = refusedOf(answers);
+  // The window moves on while they come.
+  expect(refused).toBeGreaterThan(RATE);
+  expect(refused).toBeLessThanOrEqual(2 * RATE);
+  expect(answers.find(({ status }) => status === 429)!.text).toContain('accounts without money at your network');
+  expect((await read(solanaWallet(), '203.0.113.7', '/generations')).status).toBe(429);
+  expect((await read(solanaWallet(), '198.51.100.1')).status).toBe(200);
+
+  const funded = solanaWallet();
+  const from = treasuryOf('operator');
+  await spine.app.ledger.transfer({ id: 'first', from, to: escrowOf(funded.account), amount: 1n, memo: '' });
+  expect((await read(funded, '203.0.113.7')).status).toBe(200);
+});
