@@ -33,7 +33,7 @@ interface OwnPagesDeps extends HealthSources {
   readonly admit: Pipeline['admit'];
   readonly keys: Pick<KeyStore, 'find'>;
   readonly identity: Pick<Identity, 'providerId'>;
-  readonly registry: Pick<Registry, 'locate' | 'registration'>;
+  readonly registry: Pick<Registry, 'banOf' | 'locate' | 'registration'>;
   readonly listings: Pick<ToolListings, 'leftOutOf'>;
   readonly lastFailures: Pick<LastFailures, 'failuresOf'>;
   readonly earnings: FindEarnings;
@@ -118,6 +118,7 @@ const servicesProperties = {
     description: 'Your proxy is connected, to this gateway or to another one of the same router',
   },
   connected_since: { type: ['string', 'null'] },
+  banned_because: { type: ['string', 'null'], description: "The operator's reason for a ban; null without one." },
   payout_terms: payoutTermsSchema,
   revision: { type: 'integer', description: 'Grows with every change of your services' },
   created_at: { type: ['string', 'null'], description: 'When you first registered' },
@@ -261,6 +262,7 @@ export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
           ...termsOf(caller),
           connected: Boolean(registration?.connected),
           connected_since: registration?.connected ? iso(registration.connected.since) : null,
+          banned_because: deps.registry.banOf(you.provider)?.reason ?? null,
           revision: registration?.revision ?? 0,
           created_at: registration ? iso(registration.createdAt) : null,
           updated_at: registration ? iso(registration.updatedAt) : null,

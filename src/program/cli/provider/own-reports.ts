@@ -7,6 +7,7 @@ import {
   facts,
   type FailedCall,
   failureTable,
+  onScreen,
   painter,
   say,
   table,
@@ -33,6 +34,8 @@ interface Services {
   readonly provider: string;
   readonly connected: boolean;
   readonly connected_since: string | null;
+  /** Absent from an older gateway. */
+  readonly banned_because?: string | null;
   readonly payout_terms: Terms;
   readonly services: readonly {
     readonly name: string;
@@ -137,7 +140,7 @@ async function status(flags: OwnFlags): Promise<void> {
         facts(
           [
             ['provider', own.provider],
-            ['proxy', own.connected ? `connected since ${moment(own.connected_since ?? '')}` : 'away'],
+            ['proxy', proxyState(own)],
             ['earnings', `${usd(sums.available_micro_usdc)} USD of ${usd(sums.total_earned_micro_usdc)} earned so far`],
             ['payouts', own.payout_terms.summary],
           ],
@@ -162,6 +165,11 @@ async function status(flags: OwnFlags): Promise<void> {
       ].join('\n'),
   );
   if (!services.connected) process.exitCode = 1;
+}
+
+function proxyState({ connected, connected_since: since, banned_because: reason = null }: Services): string {
+  if (reason !== null) return `banned by the operator of the gateway: ${onScreen(reason)}`;
+  return connected ? `connected since ${moment(since ?? '')}` : 'away';
 }
 
 const PAGE = 100;

@@ -40,6 +40,8 @@ test('a banned provider is gone at once, its running call ends and is paid, and 
   const why = `The operator of this gateway has banned provider ${bad.proxy.id}: sells another model. What it earned stays on its account`;
   expect(await again.logged('this provider may not connect here')).toMatchObject({ status: 403, message: why });
 
+  const ownPage = () => world.ownPage('/services', bad.proxy.wallet);
+  expect(await ownPage()).toMatchObject({ connected: false, banned_because: 'sells another model' });
   const [entry] = (await admin('GET', '')).data;
   expect(entry).toMatchObject({
     provider: bad.proxy.id,
@@ -61,6 +63,7 @@ test('a banned provider is gone at once, its running call ends and is paid, and 
   await admin('DELETE', `${stranger}/ban`);
   expect((await admin('DELETE', `${at}/ban`)).data).toMatchObject({ banned: false, changed: true, seen: true });
   expect((await admin('DELETE', `${at}/ban`)).data).toMatchObject({ changed: false });
+  expect(await ownPage()).toMatchObject({ banned_because: null });
   await world.supply('Bad', { wallet: bad.proxy.wallet, upstream: bad.upstream });
   await until(async () => ((await world.endpoints()) ?? []).length === 1);
   expect((await spine.post('/chat/completions', askTunnel('hello'))).status).toBe(200);

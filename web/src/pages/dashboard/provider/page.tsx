@@ -73,9 +73,11 @@ function Offers(): ReactNode {
                 <dl className="flex flex-wrap items-start justify-between gap-6">
                   <Figure
                     name="Connection"
-                    value={mine.connected ? 'Connected' : 'Away'}
+                    value={mine.banned_because !== null ? 'Banned' : mine.connected ? 'Connected' : 'Away'}
                     note={
-                      mine.connected_since === null ? (
+                      mine.banned_because !== null ? (
+                        `By the operator: ${mine.banned_because}`
+                      ) : mine.connected_since === null ? (
                         'Start your proxy'
                       ) : (
                         <>
