@@ -15,7 +15,7 @@ const { call, organisation } = createOrganisations(() => spine);
 const chat = async (key: string) => (await call(key, 'POST', '/chat/completions', ask('hello !tokens:50'))).status;
 
 test('an admin gets no more by the text or the limits of the keys of others', async () => {
-  const { account, people, as } = await organisation();
+  const { account, people, as, path } = await organisation();
   const made = async (by: 'owner' | 'admin' | 'member') => {
     const { key, data } = (await as(by)('POST', '/keys', { limit: 1 })).body;
     return { key: key!, path: `/keys/${(data! as { hash: string }).hash}` };
@@ -41,4 +41,8 @@ test('an admin gets no more by the text or the limits of the keys of others', as
   const again = await as('member')('POST', `${ofMember.path}/rotate`, {});
   expect([again.status, await chat(again.body.key!)]).toEqual([201, 200]);
   expect((await call(people.admin.key, 'POST', `${ofAccount}/rotate`, {})).status).toBe(404);
+  // An admin who has a budget could be given a key of somebody who has none.
+  const budgets = [{ limit: 1 }];
+  expect((await as('owner')('PATCH', path('admin'), { budgets })).status).toBe(200);
+  expect(await statuses('admin', 'PATCH', '', { limit: null })).toEqual([403, 403, 403, 200]);
 });

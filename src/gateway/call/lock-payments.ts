@@ -1,4 +1,4 @@
-import { escrowOf, type Ledger, withCarried } from '#billing';
+import { earningsOf, escrowOf, type Ledger, withCarried } from '#billing';
 import { formatUsd, type MicroUsd } from '#billing/amounts';
 import type { Primitive } from '#config';
 import { GatewayError } from '#errors';
@@ -334,12 +334,16 @@ export function createUnfundedNetwork(ledger: Pick<Ledger, 'balance'>): Unfunded
   const funded = new RecentMap<true>(FUNDED_MAX);
   return ({ account, paying }, address) => {
     if (!costsNothing(account) || paying !== undefined || funded.get(account) === true) return null;
-    const networkUnless = (balance: object | null) => {
-      if (balance === null) return networkOf(address);
-      funded.set(account, true);
-      return null;
-    };
-    // A ledger that is away refuses calls itself.
-    return ledger.balance(escrowOf(account)).then(networkUnless, () => null);
+    // A provider is named by its wallet.
+    const held = [escrowOf(account), earningsOf(account.slice(account.indexOf(':') + 1))];
+    return Promise.all(held.map((name) => ledger.balance(name))).then(
+      (balances) => {
+        if (balances.every((balance) => balance === null)) return networkOf(address);
+        funded.set(account, true);
+        return null;
+      },
+      // A ledger that is away refuses calls itself.
+      () => null,
+    );
   };
 }

@@ -119,8 +119,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     return spends(headers) ? take(acted) : { caller: acted, rate };
   };
 
-  const authenticated = (headers: IncomingHttpHeaders, address: string, calls?: boolean) =>
-    after(options.authenticate(headers, address, calls), (caller) => rates.takeUnfunded(caller, address));
+  /** After the rate of the caller: a caller that is refused uses nothing of what its network has left for others. */
+  const withNetwork = (
+    admission: Admission | Promise<Admission>,
+    address: string,
+    kind?: 'polls' | 'counts',
+  ): Admission | Promise<Admission> => after(admission, (admitted) => rates.takeUnfunded(admitted, address, kind));
 
   /** Refuses a member that acts for another account. After the rate limit, so that the refusals are limited too. */
   const alone = (headers: IncomingHttpHeaders, admission: Admission | Promise<Admission>) => {
@@ -140,12 +144,16 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
     admit(headers, address, calls) {
       const take = (caller: Caller) => rates.take(caller, calls);
-      const admission = after(authenticated(headers, address, calls), take);
-      return headers[ACCOUNT_HEADER] === undefined ? admission : acting(headers, admission, take);
+      const admission = after(options.authenticate(headers, address, calls), take);
+      return withNetwork(headers[ACCOUNT_HEADER] === undefined ? admission : acting(headers, admission, take), address);
     },
     admitPoll(headers, address, calls) {
-      const admission = after(authenticated(headers, address, calls), rates.takePoll);
-      return headers[ACCOUNT_HEADER] === undefined ? admission : acting(headers, admission, rates.takePoll);
+      const admission = after(options.authenticate(headers, address, calls), rates.takePoll);
+      return withNetwork(
+        headers[ACCOUNT_HEADER] === undefined ? admission : acting(headers, admission, rates.takePoll),
+        address,
+        'polls',
+      );
     },
 
     admitCount(headers, address) {
@@ -153,7 +161,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const counted = (caller: Caller) =>
         caller.anonymous
           ? pipeline.admit(headers, address)
-          : alone(headers, after(rates.takeUnfunded(caller, address), rates.takeCount));
+          : withNetwork(alone(headers, rates.takeCount(caller)), address, 'counts');
       return after(pipeline.visitor(headers, address), counted);
     },
 

@@ -305,7 +305,7 @@ function toCall(
   return {
     id,
     primitive: request.primitive,
-    caller: countedByTags(request.caller, tags),
+    caller: request.free ? request.caller : countedByTags(request.caller, tags),
     requestId: request.requestId,
     session: request.session ?? userOf(request.metadata).session,
     service,

@@ -4,7 +4,7 @@ import { GatewayError } from '#errors';
 import { dialectOf } from '#http';
 import { formatUsd } from '#billing/amounts';
 import type { Config } from '#config';
-import { type Caller, namesInHeaders, tagsOfCall } from '#accounts';
+import { type Caller, namesInHeaders } from '#accounts';
 import { idempotencyError, lowestCap, MAX_COST_HEADER, MAX_COST_META, parseIdempotencyKey, type Pipeline } from '#call';
 import { requireAdmission } from '#auth';
 import { ownerOf } from '#tasks';
@@ -20,7 +20,7 @@ interface BatchRoutesDeps {
   readonly files: Pick<StoredFiles, 'admit' | 'find'>;
   readonly batches: Batches;
   readonly callbacks: BatchCallbacks;
-  readonly config: Pick<Config, 'batches' | 'billing'>;
+  readonly config: Pick<Config, 'batches'>;
 }
 
 interface OfBatch {
@@ -59,15 +59,21 @@ export function batchRoutes({ pipeline, files, batches, callbacks, config }: Bat
         const { body, headers } = request;
         const { caller } = admissionOf(request);
         const owner = ownerOf(caller);
-        const taggedCaller = { ...caller, ...namesInHeaders(headers, caller) };
+        const tags = namesInHeaders(headers, caller)?.tags ?? null;
         const { endpoint, input_file_id: inputFile, metadata = null, callback_url: callback = null } = body;
-        const { 'idempotency-key': key, [MAX_COST_HEADER]: cost } = headers;
+        const { 'idempotency-key': key, [MAX_COST_HEADER]: cost, 'x-tollgate-tags': tagText } = headers;
         const dialect = dialectOf(request);
         const values = {
           ...owner,
           id: idOf(caller, key),
+          // Without tags it is the digest of earlier versions.
           request:
-            key === undefined ? null : hash('sha256', JSON.stringify([dialect, body, cost ?? null, taggedCaller.tags])),
+            key === undefined
+              ? null
+              : hash(
+                  'sha256',
+                  JSON.stringify([dialect, body, cost ?? null, ...(tagText === undefined ? [] : [tagText])]),
+                ),
           endpoint,
           inputFile,
         };
@@ -107,7 +113,7 @@ export function batchRoutes({ pipeline, files, batches, callbacks, config }: Bat
             maxCost: cap?.amount ?? null,
             keepMs: keptMs,
             metadata,
-            tags: tagsOfCall(taggedCaller, { metadata }, config.billing.endUsers) ?? null,
+            tags,
             windowMs: WINDOW_MS,
           });
           refuseOther(created, values);

@@ -141,8 +141,16 @@ export function createLineCalls({ pipeline, callerOf, held, inject }: LineCallsO
       async call(batch, body, callId, parent) {
         const caller = await callerOrReply(batch, callId, { parent, call: callId });
         if ('status' in caller) return caller;
+        // The lines were checked before the lock was made. What is set since then is for later batches.
+        const { tagBudgets: _, ...lineCaller } = caller;
         const holding: OpenLine['holding'] = { until: locksUntil(batch), held: null };
-        const reply = await ask(callId, { caller, measure: null, holding }, batch, batch.dialect === 'own', body);
+        const reply = await ask(
+          callId,
+          { caller: lineCaller, measure: null, holding },
+          batch,
+          batch.dialect === 'own',
+          body,
+        );
         return holding.held ?? reply;
       },
 
@@ -151,7 +159,8 @@ export function createLineCalls({ pipeline, callerOf, held, inject }: LineCallsO
         if (heldPipeline === null) return null;
         // What a provider has done is charged, even if the key of the batch was deleted meanwhile.
         const run = { parent: batch.lockId!, call: callId };
-        const caller: Caller = { account: batch.account, key: null, wallet: null, run };
+        const tags = batch.tags === null ? {} : { tags: batch.tags };
+        const caller: Caller = { account: batch.account, key: null, wallet: null, run, ...tags };
         return ask(callId, { caller, measure: null, heldPipeline }, batch, batch.dialect === 'own', body);
       },
     },

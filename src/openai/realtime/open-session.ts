@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { servesRealtime, type Config } from '#config';
 import { REALTIME_PATH } from '#config/model-kinds';
 import { GatewayError, GatewayStopping } from '#errors';
-import { ACCOUNT_HEADER, nobodyActs, needsCredential, type Caller } from '#accounts';
+import { ACCOUNT_HEADER, namesInHeaders, nobodyActs, needsCredential, type Caller } from '#accounts';
 import { type ClientSecrets, letSecretCount, refuseRepeatedCredentials, type SecretGrant } from '#auth';
 import type { MessageSocket } from '#http';
 import type { createStreamQuota, EventTurns, OnRefused } from '#limits';
@@ -83,8 +83,9 @@ export async function openSession(
   const grant = letSecretCount(headers, deps.clientSecrets);
   const model = modelIn(request, grant);
   const address = deps.addressOf(request);
-  const { caller } = await deps.pipeline.admit(headers, address, true);
-  if (caller.anonymous) throw needsCredential();
+  const { caller: admitted } = await deps.pipeline.admit(headers, address, true);
+  if (admitted.anonymous) throw needsCredential();
+  const caller = { ...admitted, ...namesInHeaders(headers, admitted) };
   try {
     return await openAdmitted(deps, quota, { request, requestId, model, grant, address, caller }, gone);
   } catch (error) {
@@ -317,7 +318,7 @@ export class OpenSession {
     if (this.#caller.wallet !== null) return pipeline.count(this.#caller, 1);
     const { caller } = await pipeline.admit(this.#headers, this.#address, true);
     if (caller.account !== this.#caller.account) throw needsCredential();
-    this.#caller = caller;
+    this.#caller = { ...caller, ...namesInHeaders(this.#headers, caller) };
   }
 
   /** A session cannot change the key by which it was opened, and with the key goes the price. */

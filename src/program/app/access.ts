@@ -201,7 +201,12 @@ export async function openAccess(foundation: Foundation, observers: Observers, m
     runTokens,
     async findRun(parent) {
       const lock = await ledger.find(parent);
-      return lock?.state === 'held' ? { tags: tagsOfLock(lock.lockDetail) } : null;
+      if (lock?.state !== 'held') return null;
+      // The topmost lock holds the money, and its budgets count all calls below it.
+      let top = lock;
+      for (let above = lock.parent; above !== null; above = top.parent)
+        top = (await ledger.find(above)) ?? { ...top, parent: null };
+      return { tags: tagsOfLock(top.lockDetail) };
     },
     acceptDevelopmentKeys: config.mode === 'development',
     anonymous: payments.open,

@@ -44,10 +44,11 @@ export interface CallerRatesOptions {
 /** The rates of callers. All methods throw or reject with GatewayError `rate_limit_exceeded`. */
 interface CallerRates {
   /**
-   * Counts a request of an account that costs nothing and never had money: all of them at one network have together the
-   * rate of one account, because whoever has one has any number. Returns the caller.
+   * Counts an admitted request of an account that costs nothing and never had money: all of them at one network have
+   * together the rate of one account, because whoever has one has any number. `kind`: requests that have counters of
+   * their own.
    */
-  takeUnfunded(caller: Caller, address: string): Caller | Promise<Caller>;
+  takeUnfunded(admission: Admission, address: string, kind?: 'polls' | 'counts'): Admission | Promise<Admission>;
   /** Counts one request. `calls`: see Pipeline.admit. */
   take(caller: Caller, calls: boolean | undefined): Admission | Promise<Admission>;
   /** Counts a request that polls the state of work. */
@@ -112,12 +113,17 @@ export function createCallerRates(options: CallerRatesOptions): CallerRates {
   }
 
   return {
-    takeUnfunded(caller, address) {
+    takeUnfunded(admission, address, kind) {
+      const { caller } = admission;
+      // The operator has looked at an account whose rate it set.
+      if (caller.rates?.account?.requestsByOperator === true) return admission;
       return after(options.unfundedNetwork?.(caller, address) ?? null, (network) => {
-        const policy = network === null ? null : options.sharedPolicy(caller);
-        if (policy === null) return caller;
-        const admission = take(caller, `unfunded:${network}`, policy, ONE_REQUEST, OF_UNFUNDED);
-        return after(admission, () => caller);
+        // Never the rate that an account has chosen: the counter is not of that account alone.
+        const { rates: _, ...rateless } = caller;
+        const policy = network === null ? null : options.sharedPolicy(rateless);
+        if (policy === null) return admission;
+        const bucket = `${kind === undefined ? '' : `${kind} `}unfunded:${network}`;
+        return after(take(caller, bucket, policy, ONE_REQUEST, OF_UNFUNDED), () => admission);
       });
     },
     take(caller, calls) {

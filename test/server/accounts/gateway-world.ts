@@ -101,6 +101,7 @@ export async function openWorld(): Promise<World> {
   await server.register(
     accountRoutes({
       refusals: { refusalsOf: () => [], since: 0 },
+      limits: { limitsOf: async () => [] },
       members: { find: async () => null },
       offers: () => true,
       admit: async (headers) => {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '#errors';
-import { isDevelopment, type Caller, reaches } from '#accounts';
+import { isDevelopment, type Caller, type LimitsStore, reaches } from '#accounts';
 import {
   isRestricted,
   requireFullRights,
@@ -39,6 +39,7 @@ import type { AdmissionOf } from '#auth';
 
 export interface OwnKeysDeps extends KeysDeps {
   readonly nonces: Pick<Nonces, 'use'>;
+  readonly limits: Pick<LimitsStore, 'limitsOf'>;
   /** Rejects with GatewayError `rate_limit_exceeded`. */
   readonly countNewKey: (caller: Caller) => Promise<void>;
 }
@@ -227,7 +228,7 @@ async function refuseOthersKey({ account, member }: Caller, hash: string, keys: 
 async function refuseGivingRights(
   { account, member }: Caller,
   hash: string,
-  { keys, members }: Pick<OwnKeysDeps, 'keys' | 'members'>,
+  { keys, members, limits }: Pick<OwnKeysDeps, 'keys' | 'members' | 'limits'>,
   what: 'rotate' | 'loosen',
 ): Promise<void> {
   if (member === undefined || member.role === 'owner') return;
@@ -243,6 +244,11 @@ async function refuseGivingRights(
     throw new GatewayError(
       'permission_denied',
       'This key has the rights of an owner, so only an owner can change its limits and rules, or enable it. You can rename, disable or delete it',
+    );
+  if ((await limits.limitsOf(account)).some(({ subject }) => subject === member.account))
+    throw new GatewayError(
+      'permission_denied',
+      'You have budgets or rules as a member, so you cannot change the limits and rules of the keys of others. Ask an owner, or an admin without',
     );
 }
 

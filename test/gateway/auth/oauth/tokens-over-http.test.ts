@@ -91,6 +91,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
     refunds: createRefunds(database, ledger),
     prices: createPriceBook(database, now),
     refusals: { refusalsOf: () => [], since: 0 },
+    limits: createLimitsStore(database, { now }),
   };
   await server.register(
     accountRoutes({
@@ -124,8 +125,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       consumers: createConsumerStore(database, { now }),
       log: createAdminLog(database, { now }),
       keys: store,
-      limits: createLimitsStore(database, { now }),
-      members: createMemberStore(database, { keys: store, limits: createLimitsStore(database, { now }), now }),
+      members: createMemberStore(database, { keys: store, limits: records.limits, now }),
       ledger,
       ...records,
       usage: async () => new Map(),

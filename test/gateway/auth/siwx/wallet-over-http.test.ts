@@ -98,6 +98,7 @@ async function world({
   await server.register(
     accountRoutes({
       refusals: { refusalsOf: () => [], since: 0 },
+      limits: { limitsOf: async () => [] },
       members: { find: async () => null },
       countNewKey: async () => {},
       offers: () => true,

@@ -3,6 +3,7 @@ import { useState, type SyntheticEvent, type ReactNode } from 'react';
 import { useProof } from '../../../account/proof.tsx';
 import type { ApiKey } from '../../../api/own.ts';
 import { api, call } from '../../../api/client.ts';
+import { useOwnRole } from '../../../api/organisation.ts';
 import { signIn, useSession } from '../../../api/session.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Dialog } from '../../../ui/dialog.tsx';
@@ -53,7 +54,10 @@ function Form({ of, onClose, onRotated }: FormProps): ReactNode {
   const [act, setAct] = useState<'rotate' | 'delete' | null>(null);
   const prove = useProof();
   const queries = useQueryClient();
-  const isOwn = useSession().session?.key === of.hash;
+  const { session } = useSession();
+  const isOwn = session?.key === of.hash;
+  // Whoever rotates a key gets the rights of its holder.
+  const mayRotate = useOwnRole() === 'owner' || of.member === session?.account;
   const params = { path: { hash: of.hash } };
   const done = {
     onSuccess: async (answer: unknown) => {
@@ -149,7 +153,7 @@ function Form({ of, onClose, onRotated }: FormProps): ReactNode {
             <Button tone="danger" disabled={busy} onClick={() => setAct('delete')}>
               Delete
             </Button>
-            {of.client === null && (
+            {of.client === null && mayRotate && (
               <Button disabled={busy} onClick={() => setAct('rotate')}>
                 Rotate
               </Button>
