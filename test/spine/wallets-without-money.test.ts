@@ -24,12 +24,23 @@ const read = async (wallet: ReturnType<typeof solanaWallet>, from: string, path 
   });
   return { status: answer.status, text: await answer.text() };
 };
+/** An account may lower its own rate. */
+async function slowed() {
+  const wallet = solanaWallet();
+  const { nonce } = (await (await spine.get('/auth/nonce')).json()) as { nonce: string };
+  const headers = { ...(await signInHeaders(wallet, { nonce })), 'content-type': 'application/json' };
+  const body = JSON.stringify({ requests_per_minute: 1 });
+  const answer = await fetch(`${spine.url}/limits`, { method: 'PATCH', headers, body });
+  expect(answer.status).toBe(200);
+  return wallet;
+}
 const many = (count: number, from: string, path?: string) =>
   Promise.all(Array.from({ length: count }, () => read(solanaWallet(), from, path)));
 const refusedOf = (answers: readonly { readonly status: number }[]) =>
   answers.filter(({ status }) => status === 429).length;
 
 test('wallets without money share the rate of one account at their network, and those with money do not', async () => {
+  const slow = await slowed();
   const answers = await many(3 * RATE, '203.0.113.7');
   const refused = refusedOf(answers);
   // The window moves on while they come.
@@ -37,6 +48,9 @@ test('wallets without money share the rate of one account at their network, and 
   expect(refused).toBeLessThanOrEqual(2 * RATE);
   expect(answers.find(({ status }) => status === 429)!.text).toContain('accounts without money at your network');
   expect((await read(solanaWallet(), '203.0.113.7', '/generations')).status).toBe(429);
+  // A rate of its own is that of an account alone.
+  await read(slow, '203.0.113.7');
+  expect(refusedOf(await many(4, '203.0.113.7'))).toBeGreaterThanOrEqual(3);
   expect((await read(solanaWallet(), '198.51.100.1')).status).toBe(200);
 
   const funded = solanaWallet();

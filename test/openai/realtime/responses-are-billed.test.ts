@@ -98,6 +98,34 @@ describe('a session of the openai SDK', () => {
 });
 
 describe('raw clients', () => {
+  it('tag each response by their header, and budgets of tags hold', async () => {
+    const limits = (tag_budgets: readonly object[]) =>
+      fetch(`${spine.url}/limits`, {
+        method: 'PATCH',
+        headers: { authorization: `Bearer ${spine.key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ tag_budgets }),
+      });
+    const open = () => openRealtime(gateway.url, spine.key, { headers: { 'x-tollgate-tags': 'team=voice' } });
+    const client = await open();
+    const side = await provider.session();
+    client.send({ type: 'response.create' });
+    await side.take('response.create');
+    side.say('resp_tagged', 'hello', usage(10, 2));
+    const { response } = (await client.take('response.done')) as unknown as Done;
+    const record = await spine.generation(response.tollgate.generation_id);
+    expect(record).toMatchObject({ state: 'settled', tags: { team: 'voice' } });
+    client.socket.close();
+    await client.closed;
+    expect((await limits([{ tag: 'team=voice', limit: 0.000001, limit_reset: 'daily' }])).status).toBe(200);
+    const refused = await open().then(
+      (other) => other.take('error').finally(() => other.socket.close()),
+      (error: unknown) => error,
+    );
+    expect(JSON.stringify(refused)).toContain('for calls tagged team=voice is too low');
+    expect((await limits([])).status).toBe(200);
+    expect(await spine.faults()).toEqual([]);
+  });
+
   it('may send their key as a subprotocol, as browsers do', async () => {
     const client = await openRealtime(gateway.url, null, {
       protocols: ['realtime', `openai-insecure-api-key.${spine.key}`],
