@@ -110,11 +110,17 @@ test('a provider sees what it earned and what it has registered, and nobody else
   ];
   const asking = `?provider=${first.id}&id=${first.id}&account=${encodeURIComponent(first.wallet.account)}`;
   for (const headers of strangers) {
-    for (const path of ['earnings', 'services']) {
-      const response = await fetch(`${spine.url}/provider/${path}${asking}`, {
+    for (const [path, status] of [
+      ['earnings', 200],
+      ['services', 200],
+      // A page that takes parameters says that it knows no such one.
+      [`earnings${asking}`, 400],
+      [`services${asking}`, 200],
+    ] as const) {
+      const response = await fetch(`${spine.url}/provider/${path}`, {
         headers: { ...headers, 'x-provider': first.id },
       });
-      expect(response.status).toBe(200);
+      expect(response.status).toBe(status);
       const text = await response.text();
       for (const secret of [first.id, first.wallet.address, 'first/model']) expect(text).not.toContain(secret);
     }
