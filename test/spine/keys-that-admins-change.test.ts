@@ -1,16 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { expect, test } from 'vitest';
+import { spineOfFile } from '../support/of-file.ts';
+import { ask, UNHURRIED } from '../support/spine.ts';
 import { createOrganisations } from './organisation-world.ts';
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED });
-});
-afterAll(async () => {
-  expect(await spine.faults()).toEqual([]);
-  await spine.stop();
-});
-
+const spine = spineOfFile(() => ({ toml: UNHURRIED }));
 const { call, organisation } = createOrganisations(() => spine);
 const chat = async (key: string) => (await call(key, 'POST', '/chat/completions', ask('hello !tokens:50'))).status;
 
