@@ -21,6 +21,7 @@ export { isPerMillion, METERS, type Meter, type MeterRates, rateOf, TOKEN_PARTS 
 export {
   parseRates,
   perMinute,
+  rateInFile,
   ratesFromJson,
   ratesToJson,
   ratesToUsd,

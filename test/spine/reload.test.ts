@@ -12,6 +12,7 @@ const block = (prompt: number, url = '{provider}') =>
 
 interface Report {
   readonly services: { readonly added: string[]; readonly changed: string[]; readonly removed: string[] };
+  readonly prices: string[];
   readonly options: string[];
   readonly restart: string[];
 }
@@ -40,6 +41,7 @@ it('takes a new service, its new price, and lets it go', async () => {
   expect((await call(NAME)).status).toBe(404);
   expect(await reload(UNHURRIED + block(3))).toEqual({
     services: { added: [`model ${NAME} of Other`], changed: [], removed: [] },
+    prices: [],
     chains: [],
     options: [],
     restart: [],
@@ -47,7 +49,8 @@ it('takes a new service, its new price, and lets it go', async () => {
   const first = await call(NAME);
   const cost = ((await first.json()) as { usage: { cost: number } }).usage.cost;
   expect(first.status).toBe(200);
-  expect((await reload(UNHURRIED + block(6))).services.changed).toEqual([`model ${NAME} of Other`]);
+  const { services, prices } = await reload(UNHURRIED + block(6));
+  expect([services.changed, prices]).toEqual([[`model ${NAME} of Other`], [`model ${NAME} of Other: prompt 3 -> 6`]]);
   const second = await call(NAME);
   expect(((await second.json()) as { usage: { cost: number } }).usage.cost).toBeCloseTo(2 * cost, 9);
   expect((await reload(UNHURRIED)).services.removed).toEqual([`model ${NAME} of Other`]);

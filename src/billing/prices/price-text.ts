@@ -1,5 +1,5 @@
 import { isPerMillion, METERS, type Meter, type MeterRates } from './meters.ts';
-import { MoneyError, parseUsd, toUsdNumber, type MicroUsd } from './money.ts';
+import { formatUsd, MoneyError, parseUsd, toUsdNumber, type MicroUsd } from './money.ts';
 import type { PriceTier, Rates, Usage } from './price.ts';
 
 const UNITS = 1_000_000n;
@@ -35,6 +35,12 @@ export function ratesToUsd(rates: MeterRates): Partial<Record<Meter, number>> {
 
 /** Micro-USD for a minute at a rate of seconds, which was rounded down if the minute's price has no whole sixtieth. */
 export const perMinute = (second: MicroUsd): MicroUsd => (second * 60n + UNITS - 1n) / UNITS;
+
+/** A rate in the unit in which the file has it, in USD. A model has the price of a minute of sound. */
+export const rateInFile = (primitive: string, meter: Meter, rate: MicroUsd): string =>
+  formatUsd(
+    primitive === 'model' && meter === 'second' ? perMinute(rate) : isPerMillion(meter) ? rate : rate / 1_000_000n,
+  );
 
 /**
  * USD for one unit of a meter as an exact decimal text: a rate of 150,000 (0.15 USD per 1M tokens) is "0.00000015"

@@ -30,6 +30,8 @@ import { openOwnJournaled } from './journal.ts';
 
 export interface ReloadReport {
   readonly services: NamedDifferences;
+  /** Changed prices of services, old and new. */
+  readonly prices: readonly string[];
   /** Networks of chains that are open now. */
   readonly chains: readonly string[];
   /** Options that have their new value now. */

@@ -35,7 +35,7 @@ export function createReload({ foundation, observers, money, access, network }: 
 
   const take = async (load: () => Config | Promise<Config>): Promise<ReloadReport> => {
     const next = await load();
-    const { options, services, chains } = configDifferences(running, next);
+    const { options, services, prices: priceChanges, chains } = configDifferences(running, next);
     const addedChains = openedChains.prepare === null ? [] : next.chains.filter(isNew(chains));
     await packages.prepare(next.services.map(({ target }) => target));
     const offers = await offersOf(next, { database, identity, now });
@@ -74,6 +74,7 @@ export function createReload({ foundation, observers, money, access, network }: 
     const waiting = [...chains.added, ...chains.changed, ...chains.removed].filter((network) => !open.has(network));
     return {
       services,
+      prices: priceChanges,
       chains: [...open],
       options: options.filter((key) => LIVE.has(key)),
       restart: [...options.filter((key) => !LIVE.has(key)), ...waiting.map((network) => `chains ${network}`)],
@@ -87,8 +88,8 @@ export function createReload({ foundation, observers, money, access, network }: 
     return done.then(
       (report) => {
         metrics.reloaded('applied');
-        const { services, chains, options, restart } = report;
-        logger.info({ ...services, chains, options }, 'the configuration was reloaded');
+        const { services, prices: priceChanges, chains, options, restart } = report;
+        logger.info({ ...services, prices: priceChanges, chains, options }, 'the configuration was reloaded');
         if (restart.length > 0)
           logger.warn({ options: restart }, 'these options keep their old values until the gateway is restarted');
         return report;

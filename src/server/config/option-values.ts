@@ -3,6 +3,7 @@ import type { ChainConfig, KeyPlace } from './chains.ts';
 import type { Config } from './config.ts';
 import { SECTIONS } from './options.ts';
 import { otlpHeaderPairs } from './options/telemetry.ts';
+import { METERS, type Meter, rateInFile } from '#billing/amounts';
 import type { ServiceConfig } from './service.ts';
 import { camelKey } from './option.ts';
 
@@ -68,6 +69,8 @@ interface ConfigDifferences {
   readonly chains: NamedDifferences;
   /** Services in the form `model demo/echo of Demo`. */
   readonly services: NamedDifferences;
+  /** Changed prices, such as `model demo/echo of Demo: prompt 0.5 -> 5`, in the units of the file. */
+  readonly prices: readonly string[];
 }
 
 export interface NamedDifferences {
@@ -87,7 +90,26 @@ export function configDifferences(before: Config, after: Config): ConfigDifferen
     options,
     chains: compare(before.chains, after.chains, ({ network }) => network),
     services: compare(before.services, after.services, nameOf),
+    prices: priceChanges(before.services, after.services),
   };
+}
+
+function priceChanges(before: readonly ServiceConfig[], after: readonly ServiceConfig[]): readonly string[] {
+  const old = new Map(before.map((one) => [nameOf(one), one.service]));
+  return after.flatMap((one) => {
+    const { service } = one;
+    const was = old.get(nameOf(one));
+    if (was === undefined) return [];
+    const amountOf = (meter: Meter, rate: bigint | undefined) =>
+      rate === undefined ? 'none' : rateInFile(service.primitive, meter, rate);
+    const changes = METERS.filter((meter) => was.rates[meter] !== service.rates[meter]).map(
+      (meter) => `${meter} ${amountOf(meter, was.rates[meter])} -> ${amountOf(meter, service.rates[meter])}`,
+    );
+    // Tiers and variants have many.
+    const isOther = !isDeepStrictEqual([was.rates, was.variants], [service.rates, service.variants]);
+    if (changes.length === 0 && isOther) changes.push('prices of its tiers or variants');
+    return changes.length === 0 ? [] : [`${nameOf(one)}: ${changes.join(', ')}`];
+  });
 }
 
 const nameOf = ({ service }: ServiceConfig): string =>

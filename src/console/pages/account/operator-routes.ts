@@ -86,6 +86,7 @@ export function auditRoutes({ gate, audit, auditChains }: AuditRoutesDeps): Fast
 
 interface Reloaded {
   readonly services: NamedDifferences;
+  readonly prices: readonly string[];
   readonly chains: readonly string[];
   readonly options: readonly string[];
   readonly restart: readonly string[];
@@ -108,6 +109,7 @@ const reloadSchema = objectOf({
     changed: names('Their new prices and addresses hold for calls that begin now.'),
     removed: names('Calls that run may end.'),
   }),
+  prices: names('Changed prices, such as `model acme/fast of Acme: prompt 0.5 -> 5`, in the units of the file.'),
   chains: names('Chains that money goes over from now on.'),
   options: names('Options that have their new value now.'),
   restart: names('Options that differ from the file and keep their old value until the gateway is restarted.'),

@@ -37,12 +37,14 @@ async function reload(flags: AdminFlags): Promise<void> {
   process.stdout.write(`${flags.json ? JSON.stringify(report, null, 2) : show(report)}\n`);
 }
 
-function show({ services, chains, options, restart }: ReloadReport): string {
+function show({ services, prices, chains, options, restart }: ReloadReport): string {
   const paint = painter();
   const lines = [
     ...services.added.map((name) => `${paint('green', '+')} ${name}`),
     ...services.changed.map((name) => `${paint('yellow', '~')} ${name}`),
     ...services.removed.map((name) => `${paint('red', '-')} ${name}`),
+    // Absent from an older gateway.
+    ...(prices ?? []).map((change) => `${paint('yellow', '$')} ${change}`),
     ...chains.map((network) => `${paint('green', '+')} chain ${network}`),
     ...options.map((name) => `${paint('yellow', '~')} ${name}`),
   ];

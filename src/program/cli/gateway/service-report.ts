@@ -1,4 +1,4 @@
-import { formatUsd, isPerMillion, METERS, type Meter, perMinute, type Rates } from '#billing/amounts';
+import { formatUsd, isPerMillion, METERS, type Meter, rateInFile, type Rates } from '#billing/amounts';
 import type { Primitive, ServiceConfig } from '#config';
 import type { loadChecks, Log } from '#proxy';
 import { painter } from '../terminal.ts';
@@ -28,7 +28,7 @@ function describePrice(primitive: Primitive, meter: Meter, all: readonly Rates[]
   const ofMinute = primitive === 'model' && meter === 'second';
   const amounts = all.flatMap((rates) => rates[meter] ?? []);
   const [least, most] = [amounts.reduce((a, b) => (b < a ? b : a)), amounts.reduce((a, b) => (b > a ? b : a))].map(
-    (rate) => formatUsd(ofMinute ? perMinute(rate) : isPerMillion(meter) ? rate : rate / 1_000_000n),
+    (rate) => rateInFile(primitive, meter, rate),
   );
   const price = least === most ? least : `${least} to ${most}`;
   return `${ofMinute ? 'minute' : meter} ${price}${isPerMillion(meter) ? '/1M' : ''}`;
