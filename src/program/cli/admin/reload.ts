@@ -44,7 +44,7 @@ function show({ services, prices, chains, options, restart }: ReloadReport): str
     ...services.changed.map((name) => `${paint('yellow', '~')} ${name}`),
     ...services.removed.map((name) => `${paint('red', '-')} ${name}`),
     // Absent from an older gateway.
-    ...(prices ?? []).map((change) => `${paint('yellow', '$')} ${change}`),
+    ...(prices ?? []).map((change) => `${paint('yellow', '~')} ${change}`),
     ...chains.map((network) => `${paint('green', '+')} chain ${network}`),
     ...options.map((name) => `${paint('yellow', '~')} ${name}`),
   ];
