@@ -171,7 +171,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
         await nextNews(seen, closing.signal);
         const ended = await tasks.find(seen, seen);
         // That request may have been one that deletes.
-        if (ended === null) throw new GatewayError('not_found', 'There is no such video', { param: 'id' });
+        if (ended === null) throw new GatewayError('not_found', 'There is no such video');
         if (ended.live) throw error;
         return ended;
       }

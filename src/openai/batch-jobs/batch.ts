@@ -33,7 +33,7 @@ export interface Batch extends TaskOwner {
   /** How long its results are kept, in milliseconds. */
   readonly keepMs: number;
   readonly metadata: Readonly<Record<string, string>> | null;
-  /** Those of its request and its `metadata`: each line has them, and the budgets of these tags count it as a whole. */
+  /** Tags in the headers of its request. Each line has them, and their budgets count the whole batch. null: none. */
   readonly tags: Readonly<Record<string, string>> | null;
   readonly errors: readonly BatchFault[] | null;
   readonly status: BatchStatus;

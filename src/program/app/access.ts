@@ -204,8 +204,11 @@ export async function openAccess(foundation: Foundation, observers: Observers, m
       if (lock?.state !== 'held') return null;
       // The topmost lock holds the money, and its budgets count all calls below it.
       let top = lock;
-      for (let above = lock.parent; above !== null; above = top.parent)
-        top = (await ledger.find(above)) ?? { ...top, parent: null };
+      while (top.parent !== null) {
+        const above = await ledger.find(top.parent);
+        if (above === null) break;
+        top = above;
+      }
       return { tags: tagsOfLock(top.lockDetail) };
     },
     acceptDevelopmentKeys: config.mode === 'development',

@@ -95,6 +95,14 @@ export class CliError extends Error {
 /** Exit code of a wrong command line. Other codes are 0 and 1. */
 export const USAGE_EXIT = 2;
 
+/** The value of `--limit` of a list. Throws CliError. */
+export function limitOf(text: string): number {
+  if (/^[1-9]\d{0,6}$/.test(text)) return Number(text);
+  throw new CliError(`--limit is ${JSON.stringify(text)}, not a whole number from 1, such as 50`, {
+    exitCode: USAGE_EXIT,
+  });
+}
+
 const ANSWER_MS = 10_000;
 
 /**

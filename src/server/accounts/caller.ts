@@ -172,11 +172,13 @@ export function countedByTags(caller: Caller, tags: Tags | undefined): Caller {
   const uncounted = run && ofTags.find((budget) => !has(run.tags ?? {}, budget));
   if (uncounted) {
     const { name, value } = uncounted.tag;
-    const remedy =
-      run.call === undefined ? 'leave it out' : 'give it to the whole batch, with the header x-tollgate-tags';
+    const [payer, remedy] =
+      run.call === undefined
+        ? ['the call that pays for this one', 'leave it out']
+        : ['this batch', 'give it to the whole batch, with the header x-tollgate-tags'];
     throw new GatewayError(
       'unprocessable',
-      `The tag ${name}=${value} has a budget, which does not count ${run.call === undefined ? 'the call that pays for this one' : 'this batch'}: ${remedy}`,
+      `The tag ${name}=${value} has a budget, which does not count ${payer}: ${remedy}`,
     );
   }
   return ofTags.length === 0 ? caller : { ...caller, budgets: [...budgets, ...ofTags] };

@@ -35,6 +35,7 @@ import {
 } from './keys.ts';
 import { accountParams, findAccount, type AdminAccountsDeps, type AccountParams } from './admin-accounts.ts';
 import type { LimitsDeps } from './limits.ts';
+import { isLimitedMember } from './members.ts';
 import type { AdmissionOf } from '#auth';
 
 export interface OwnKeysDeps extends KeysDeps {
@@ -226,26 +227,27 @@ async function refuseOthersKey({ account, member }: Caller, hash: string, keys: 
  * limits from one that they were given. Throws GatewayError `permission_denied`.
  */
 async function refuseGivingRights(
-  { account, member }: Caller,
+  caller: Caller,
   hash: string,
-  { keys, members, limits }: Pick<OwnKeysDeps, 'keys' | 'members' | 'limits'>,
+  deps: Pick<OwnKeysDeps, 'keys' | 'members' | 'limits'>,
   what: 'rotate' | 'loosen',
 ): Promise<void> {
+  const { account, member } = caller;
   if (member === undefined || member.role === 'owner') return;
-  const record = await keys.find(hash);
+  const record = await deps.keys.find(hash);
   if (record?.account !== account || record.member === member.account) return;
   if (what === 'rotate')
     throw new GatewayError(
       'permission_denied',
       'Whoever rotates a key gets its text, and with it the rights of its holder: only an owner, or the member whose key it is, can do so. You can disable or delete it',
     );
-  const holder = record.member === null ? 'owner' : (await members.find(account, record.member))?.role;
+  const holder = record.member === null ? 'owner' : (await deps.members.find(account, record.member))?.role;
   if (holder === 'owner')
     throw new GatewayError(
       'permission_denied',
       'This key has the rights of an owner, so only an owner can change its limits and rules, or enable it. You can rename, disable or delete it',
     );
-  if ((await limits.limitsOf(account)).some(({ subject }) => subject === member.account))
+  if (await isLimitedMember(caller, deps))
     throw new GatewayError(
       'permission_denied',
       'You have budgets or rules as a member, so you cannot change the limits and rules of the keys of others. Ask an owner, or an admin without',

@@ -20,6 +20,7 @@ import { limitsBodySchema, parseLimits, type LimitsBody } from './limits.ts';
 import {
   addMember,
   findMember,
+  isLimitedMember,
   memberParams,
   memberSchema,
   nameProperty,
@@ -169,9 +170,8 @@ function refuseBelow(caller: Caller, ...roles: readonly (MemberRole | undefined)
  * Throws if an admin who has budgets or rules as a member gives rights: a second account of theirs would have none, or
  * would accept their calls. Owners may, because nobody limits them but they themselves.
  */
-async function refuseLimited({ account, member }: Caller, { limits }: Pick<MembersDeps, 'limits'>): Promise<void> {
-  if (member === undefined || member.role === 'owner') return;
-  if (!(await limits.limitsOf(account)).some(({ subject }) => subject === member.account)) return;
+async function refuseLimited(caller: Caller, deps: Pick<MembersDeps, 'limits'>): Promise<void> {
+  if (!(await isLimitedMember(caller, deps))) return;
   throw new GatewayError(
     'permission_denied',
     'You have budgets or rules as a member, so you cannot add members, or change their roles, budgets and rules. Ask an owner, or an admin without',

@@ -3,6 +3,8 @@ import { GatewayError } from '#errors';
 import { toUsdNumber } from '#billing/amounts';
 import { DOCUMENTED } from '#http';
 import {
+  type Caller,
+  type LimitsStore,
   type MemberRole,
   type AccountMember,
   MEMBER_ROLES,
@@ -61,6 +63,15 @@ export const newMemberSchema = {
     name: NAME,
   },
 } as const;
+
+/** Whether the caller acts as a member who has budgets or rules. Owners are limited by nobody but themselves. */
+export async function isLimitedMember(
+  { account, member }: Caller,
+  { limits }: { readonly limits: Pick<LimitsStore, 'limitsOf'> },
+): Promise<boolean> {
+  if (member === undefined || member.role === 'owner') return false;
+  return (await limits.limitsOf(account)).some(({ subject }) => subject === member.account);
+}
 
 export const memberParams = (params: Readonly<Record<string, object>> = {}) =>
   objectOf({ ...params, member: { type: 'string', description: 'Account of the member, percent-encoded.' } });

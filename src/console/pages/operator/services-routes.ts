@@ -107,10 +107,10 @@ function testService(app: FastifyInstance, deps: ServicesDeps): void {
       if (offer === undefined)
         throw new GatewayError(
           'not_found',
-          `${provider === undefined ? 'No provider' : `The provider ${JSON.stringify(provider)}`} offers ${provider === undefined ? 'a' : 'no'} model ${JSON.stringify(service)} now`,
-          {
-            param: provider === undefined ? 'service' : 'provider',
-          },
+          provider === undefined
+            ? `No provider offers a model ${JSON.stringify(service)} now`
+            : `The provider ${JSON.stringify(provider)} offers no model ${JSON.stringify(service)} now`,
+          { param: provider === undefined ? 'service' : 'provider' },
         );
       const most = testCostOf(offer);
       if (most === null)

@@ -39,12 +39,12 @@ async function reload(flags: AdminFlags): Promise<void> {
 
 function show({ services, prices, chains, options, restart }: ReloadReport): string {
   const paint = painter();
+  // An older gateway tells no prices.
+  const priceChangeOf = (name: string) => prices?.find((change) => change.startsWith(`${name}: `));
   const lines = [
     ...services.added.map((name) => `${paint('green', '+')} ${name}`),
-    ...services.changed.map((name) => `${paint('yellow', '~')} ${name}`),
+    ...services.changed.map((name) => `${paint('yellow', '~')} ${priceChangeOf(name) ?? name}`),
     ...services.removed.map((name) => `${paint('red', '-')} ${name}`),
-    // Absent from an older gateway.
-    ...(prices ?? []).map((change) => `${paint('yellow', '~')} ${change}`),
     ...chains.map((network) => `${paint('green', '+')} chain ${network}`),
     ...options.map((name) => `${paint('yellow', '~')} ${name}`),
   ];

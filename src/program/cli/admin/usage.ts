@@ -8,7 +8,7 @@ import {
   type AdminFlags,
 } from './admin-client.ts';
 import { ACCOUNT, findAccountPath } from './names.ts';
-import { CliError, painter, table, usd, USAGE_EXIT } from '../terminal.ts';
+import { limitOf, painter, table, usd } from '../terminal.ts';
 
 interface Call {
   readonly id: string;
@@ -39,12 +39,6 @@ interface CallsFlags extends AdminFlags {
 
 const PAGE = 100;
 
-function limitOf(text: string): number {
-  if (/^[1-9]\d{0,6}$/.test(text)) return Number(text);
-  throw new CliError(`--limit is ${JSON.stringify(text)}, not a whole number from 1, such as 50`, {
-    exitCode: USAGE_EXIT,
-  });
-}
 const ERROR_CHARS = 100;
 
 /** The beginning of a text, up to a word, with an ellipsis if there is more. */

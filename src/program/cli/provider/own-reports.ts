@@ -7,6 +7,7 @@ import {
   facts,
   type FailedCall,
   failureTable,
+  limitOf,
   onScreen,
   painter,
   say,
@@ -181,9 +182,7 @@ async function calls(flags: OwnFlags): Promise<void> {
     );
     return;
   }
-  const most = Number(flags.limit);
-  if (!Number.isSafeInteger(most) || most < 1)
-    throw new CliError(`--limit is a number of calls, such as 50, not ${flags.limit}`);
+  const most = limitOf(flags.limit ?? '');
   await report(
     flags,
     (pages) => newestCalls(pages, most),
