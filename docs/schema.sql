@@ -146,6 +146,7 @@ CREATE TABLE api_keys (
   client TEXT,
   ask_above BIGINT,
   tags TEXT,
+  continues BIGINT,
   CONSTRAINT api_keys_development CHECK (development IN (0, 1)),
   CONSTRAINT api_keys_disabled CHECK (disabled IN (0, 1)),
   CONSTRAINT api_keys_spend_limit CHECK (spend_limit >= 0),
@@ -153,6 +154,8 @@ CREATE TABLE api_keys (
 );
 
 CREATE INDEX api_keys_account ON api_keys (account, created_at, hash);
+
+CREATE INDEX api_keys_expired ON api_keys (expires_at) WHERE expires_at IS NOT NULL;
 
 CREATE INDEX api_keys_member ON api_keys (account, member) WHERE member IS NOT NULL;
 
@@ -307,8 +310,11 @@ CREATE TABLE authorization_state (
   network TEXT,
   consumed_at BIGINT,
   expires_at BIGINT NOT NULL,
+  client TEXT,
   PRIMARY KEY (kind, id)
 );
+
+CREATE INDEX authorization_state_by_client ON authorization_state (client) WHERE client IS NOT NULL;
 
 CREATE INDEX authorization_state_by_end ON authorization_state (expires_at);
 
@@ -331,6 +337,7 @@ CREATE TABLE batch_lines (
   completion BIGINT NOT NULL,
   reasoning BIGINT NOT NULL,
   provider_batch TEXT,
+  lost BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (batch, n)
 );
 
@@ -735,10 +742,10 @@ CREATE TABLE key_names (
 
 CREATE INDEX key_names_account ON key_names (account, created_at);
 
-CREATE TABLE key_secrets (
+CREATE TABLE "key_secrets" (
   -- SHA-256 of the secret in hex. The first secret of a key keeps its row, so that it stays refused.
   secret TEXT PRIMARY KEY,
-  key_hash TEXT NOT NULL,
+  key_hash TEXT NOT NULL REFERENCES api_keys (hash) ON DELETE CASCADE,
   -- Epoch milliseconds from which it is refused. NULL: it is the present one.
   ends_at BIGINT
 );
@@ -936,6 +943,8 @@ CREATE TABLE prices (
   created_at BIGINT NOT NULL
 );
 
+CREATE INDEX prices_provider ON prices (provider);
+
 CREATE INDEX prices_service ON prices (service, provider, created_at);
 
 CREATE TABLE provider_bans (
@@ -978,7 +987,10 @@ CREATE TABLE provider_connections (
   -- The revision of provider_registrations; 0 before the first registration.
   revision BIGINT NOT NULL,
   version BIGINT NOT NULL
-);
+,
+  network TEXT);
+
+CREATE INDEX provider_connections_left ON provider_connections (left_at) WHERE left_at IS NOT NULL;
 
 CREATE INDEX provider_connections_node ON provider_connections (node) WHERE left_at IS NULL;
 
@@ -1007,6 +1019,7 @@ CREATE TABLE provider_registrations (
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL,
   past_prices TEXT NOT NULL DEFAULT '[]',
+  bytes BIGINT NOT NULL DEFAULT 0,
   CONSTRAINT provider_registrations_name UNIQUE (name_key)
 );
 
@@ -1085,10 +1098,14 @@ CREATE TABLE service_names (
   provider TEXT NOT NULL,
   name TEXT NOT NULL,
   folded TEXT NOT NULL,
+  part TEXT NOT NULL DEFAULT '',
+  owns BIGINT NOT NULL DEFAULT 1,
   PRIMARY KEY (provider, name)
 );
 
 CREATE INDEX service_names_folded ON service_names (folded);
+
+CREATE INDEX service_names_part ON service_names (part);
 
 CREATE TABLE service_times (
   day BIGINT NOT NULL,
@@ -1110,7 +1127,8 @@ CREATE TABLE sessions (
   -- In the protocol's own format.
   state TEXT NOT NULL,
   expires_at BIGINT NOT NULL
-);
+,
+  part TEXT);
 
 CREATE INDEX sessions_account ON sessions (account, kind, expires_at);
 
@@ -1137,6 +1155,8 @@ CREATE TABLE tag_days (
   seconds BIGINT NOT NULL,
   PRIMARY KEY (account, tag, day, value, key, primitive, service, provider)
 );
+
+CREATE INDEX tag_days_account ON tag_days (account, day);
 
 CREATE INDEX tag_days_day ON tag_days (day, tag);
 
@@ -1282,6 +1302,14 @@ CREATE TABLE treasury_snapshots (
   balance BIGINT NOT NULL,
   PRIMARY KEY (network, treasury, cursor)
 );
+
+CREATE TABLE unfunded_accounts (
+  account TEXT PRIMARY KEY,
+  used_at BIGINT NOT NULL,
+  look_at BIGINT NOT NULL
+);
+
+CREATE INDEX unfunded_accounts_look ON unfunded_accounts (look_at);
 
 CREATE TABLE usage_days (
   day BIGINT NOT NULL,

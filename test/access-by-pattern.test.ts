@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { escrowOf } from '#billing';
+import { type Primitive, PRIMITIVES } from '#config';
 import { ENDPOINTS, NATIVE_PEER, PEER, type PeerDoor } from './peers/routes.ts';
 import { startPeerProvider, type PeerProvider } from './peers/peer-provider.ts';
 import { peerServices } from './peers/services.ts';
@@ -11,7 +12,14 @@ type Named = typeof PEER | typeof NATIVE_PEER | 'the tool do';
 const namedBy = ({ primitive, service }: PeerDoor): Named =>
   primitive === 'tool' ? 'the tool do' : ((service ?? PEER) as Named);
 
-const TABLE: readonly { readonly patterns: readonly string[]; readonly allows: readonly Named[] }[] = [
+interface AccessRow {
+  readonly patterns: readonly string[];
+  readonly allows: readonly Named[];
+  /** The kinds of services of these names. Without it all kinds. */
+  readonly kinds?: readonly Primitive[];
+}
+
+const TABLE: readonly AccessRow[] = [
   { patterns: [`${PEER}/do`], allows: ['the tool do'] },
   { patterns: [`${PEER}/*`], allows: ['the tool do'] },
   { patterns: [PEER], allows: [PEER, 'the tool do'] },
@@ -20,6 +28,10 @@ const TABLE: readonly { readonly patterns: readonly string[]; readonly allows: r
   { patterns: ['peer/*', `-${PEER}`], allows: [NATIVE_PEER] },
   { patterns: ['*', `-${PEER}/*`], allows: [PEER, NATIVE_PEER] },
   { patterns: ['peer/*'], allows: [PEER, NATIVE_PEER, 'the tool do'] },
+  { patterns: [`tool:${PEER}/do`], allows: ['the tool do'], kinds: ['tool'] },
+  { patterns: ['model:peer/*'], allows: [PEER, NATIVE_PEER], kinds: ['model'] },
+  { patterns: [`agent:${PEER}`, 'video:*'], allows: [PEER], kinds: ['agent', 'video'] },
+  { patterns: ['*', '-tool:*', '-image:*'], allows: [PEER, NATIVE_PEER], kinds: ['model', 'agent', 'video'] },
 ];
 
 let provider: PeerProvider;
@@ -53,14 +65,15 @@ async function toolsAt(key: string, path: string): Promise<readonly string[]> {
 }
 
 let tenants = 0;
-describe.each(TABLE)('$patterns', ({ patterns, allows }) => {
-  const may = (named: Named) => allows.includes(named);
+describe.each(TABLE)('$patterns', ({ patterns, allows, kinds = PRIMITIVES }) => {
+  const may = (named: Named, kind: Primitive) => allows.includes(named) && kinds.includes(kind);
+  const mayTool = may('the tool do', 'tool');
 
   test.each(ENDPOINTS)('$name', async (door) => {
     const { account, key } = await spine.tenant(`access-${(tenants += 1)}`, '1', { allowedServices: patterns });
     const [calls, before] = [provider.calls(), await spine.app.ledger.balance(escrowOf(account))];
     const outcome = await door.call({ origin: spine.origin, key, text: `complete ${tenants}` });
-    if (may(namedBy(door)))
+    if (may(namedBy(door), door.primitive))
       return expect(outcome).toMatchObject({
         kind: 'answered',
         said: expect.stringContaining('did complete') as string,
@@ -74,17 +87,19 @@ describe.each(TABLE)('$patterns', ({ patterns, allows }) => {
   test('lists have what may be called, and nothing else', async () => {
     const { key } = await spine.tenant(`access-${(tenants += 1)}`, '1', { allowedServices: patterns });
     const headers = { authorization: `Bearer ${key}` };
-    const has = (names: readonly string[], name: string, named: Named) =>
-      expect(names.includes(name), `${name} of ${names.join()}`).toBe(may(named));
+    const has = (names: readonly string[], name: string, isAllowed: boolean) =>
+      expect(names.includes(name), `${name} of ${names.join()}`).toBe(isAllowed);
 
-    has(await toolsAt(key, '/mcp'), 'peer_all__do', 'the tool do');
-    has(await toolsAt(key, '/mcp'), 'ask_agent', PEER);
+    has(await toolsAt(key, '/mcp'), 'peer_all__do', mayTool);
+    has(await toolsAt(key, '/mcp'), 'ask_agent', may(PEER, 'agent'));
     const own = await rpc(key, `/mcp/${PEER}`, 'tools/list');
-    if (may('the tool do')) expect(own.result!.tools).toMatchObject([{ name: 'do' }]);
+    if (mayTool) expect(own.result!.tools).toMatchObject([{ name: 'do' }]);
     else expect(own.result?.tools ?? []).toEqual([]);
     const asked = await rpc(key, `/mcp/a2a/${PEER}`, 'tools/list');
     expect(asked.error ?? null).toEqual(
-      may(PEER) ? null : expect.objectContaining({ code: -32012, data: { type: 'permission_denied', param: 'name' } }),
+      may(PEER, 'agent')
+        ? null
+        : expect.objectContaining({ code: -32012, data: { type: 'permission_denied', param: 'name' } }),
     );
     for (const query of ['do', '']) {
       const found = await rpc(key, '/mcp', 'tools/call', { name: 'find_tools', arguments: { query } });
@@ -95,9 +110,9 @@ describe.each(TABLE)('$patterns', ({ patterns, allows }) => {
       has(
         tools.map(({ name }) => name),
         'peer_all__do',
-        'the tool do',
+        mayTool,
       );
-      expect(searched).toBe(may('the tool do') ? 1 : 0);
+      expect(searched).toBe(mayTool ? 1 : 0);
     }
 
     const listed = async (query: string, member: string) => {
@@ -105,21 +120,21 @@ describe.each(TABLE)('$patterns', ({ patterns, allows }) => {
       return (page as Record<string, { id: string }[]>)[member]!.map(({ id }) => id);
     };
     for (const list of ['', '/user']) {
-      has(await listed(list, 'data'), PEER, PEER);
-      has(await listed(list, 'data'), NATIVE_PEER, NATIVE_PEER);
-      has(await listed(list, 'agents'), PEER, PEER);
-      expect((await listed(list, 'tools')).includes(PEER)).toBe(may('the tool do') || may(PEER));
-      has(await listed(`${list}?type=image`, 'image_models'), PEER, PEER);
-      has(await listed(`${list}?type=video`, 'video_models'), PEER, PEER);
+      has(await listed(list, 'data'), PEER, may(PEER, 'model'));
+      has(await listed(list, 'data'), NATIVE_PEER, may(NATIVE_PEER, 'model'));
+      has(await listed(list, 'agents'), PEER, may(PEER, 'agent'));
+      expect((await listed(list, 'tools')).includes(PEER)).toBe(mayTool || may(PEER, 'tool'));
+      has(await listed(`${list}?type=image`, 'image_models'), PEER, may(PEER, 'image'));
+      has(await listed(`${list}?type=video`, 'video_models'), PEER, may(PEER, 'video'));
     }
-    for (const kind of ['images', 'videos']) {
-      const page = (await (await fetch(`${spine.origin}/api/v1/${kind}/models`, { headers })).json()) as {
+    for (const kind of ['image', 'video'] as const) {
+      const page = (await (await fetch(`${spine.origin}/api/v1/${kind}s/models`, { headers })).json()) as {
         data: { id: string }[];
       };
       has(
         page.data.map(({ id }) => id),
         PEER,
-        PEER,
+        may(PEER, kind),
       );
     }
     const gemini = await fetch(`${spine.origin}/api/v1beta/models`, { headers });
@@ -127,7 +142,7 @@ describe.each(TABLE)('$patterns', ({ patterns, allows }) => {
     has(
       models.map(({ name }) => name),
       `models/${PEER}`,
-      PEER,
+      may(PEER, 'model'),
     );
 
     const card = await fetch(`${spine.origin}/.well-known/agent-card.json`, { headers });
@@ -135,15 +150,15 @@ describe.each(TABLE)('$patterns', ({ patterns, allows }) => {
     has(
       skills.map(({ id }) => id),
       PEER,
-      PEER,
+      may(PEER, 'agent'),
     );
-    for (const [service, named] of [
-      [PEER, PEER],
-      [`model/${NATIVE_PEER}`, NATIVE_PEER],
-      [`mcp/${PEER}/do`, 'the tool do'],
+    for (const [service, isAllowed] of [
+      [PEER, may(PEER, 'agent')],
+      [`model/${NATIVE_PEER}`, may(NATIVE_PEER, 'model')],
+      [`mcp/${PEER}/do`, mayTool],
     ] as const) {
       const { status } = await fetch(`${spine.origin}/a2a/${service}/.well-known/agent-card.json`, { headers });
-      expect([service, status]).toEqual([service, may(named) ? 200 : 403]);
+      expect([service, status]).toEqual([service, isAllowed ? 200 : 403]);
     }
   });
 });

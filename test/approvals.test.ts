@@ -225,10 +225,10 @@ test('what an agent may spend on calls of its own counts', async () => {
   expect(await send('complete alone', { 'x-max-cost': '0.00005' })).toContain('did complete alone');
 });
 
-test('an account has a bounded number of calls that wait', async () => {
-  const { key, api, list } = await account('many');
-  const chat = (text: string) =>
-    api(key, 'POST', '/chat/completions', {
+test('a key has a bounded number of calls that wait, and leaves some to the other keys of its account', async () => {
+  const { key, api, list, account: owner } = await account('many');
+  const chat = (text: string, by = key) =>
+    api(by, 'POST', '/chat/completions', {
       model: 'peer/all',
       max_tokens: 5_000,
       messages: [{ role: 'user', content: text }],
@@ -236,9 +236,14 @@ test('an account has a bounded number of calls that wait', async () => {
   for (let i = 0; i < 100; i += 1) expect((await chat(`complete ${i}`)).status).toBe(403);
   expect(await chat('complete 100')).toMatchObject({
     status: 429,
-    body: { error: { message: 'Too many calls of this account wait to be accepted. Decide some' } },
+    body: { error: { message: 'Too many calls of this key, or of this account, wait to be accepted. Decide some' } },
   });
   // One of those that wait is told as before.
   expect((await chat('complete 7')).status).toBe(403);
   expect(await list()).toHaveLength(100);
+  const fields = { account: owner, kind: 'live', askAbove: 100n } as const;
+  for (const label of ['second', 'third']) {
+    const { text } = (await spine.app.keys.create({ ...fields, label }))!;
+    expect(await chat('complete 0', text)).toMatchObject({ status: 403, body: { error: { code: 403 } } });
+  }
 });

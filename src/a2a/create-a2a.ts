@@ -3,10 +3,10 @@ import { createKeepAlive } from '#http';
 import { createSeals, type SealSecret } from '#security';
 import { formatUsd } from '#billing/amounts';
 import type { Config } from '#config';
-import { createStreamQuota, type Counter } from '#limits';
+import { createStreamQuota, type StreamShares } from '#limits';
 import type { Call, Idempotency, Pipeline } from '#call';
 import { targetOf, type TargetAdapter, type TargetAdapters } from '#bridge';
-import type { Catalog } from '#catalog';
+import { type Catalog, namesToCompare } from '#catalog';
 import type { Payments } from '#payments';
 import type { RunTokens } from '#auth';
 import { type Blobs, createKeptReplies } from '#files';
@@ -44,7 +44,7 @@ interface A2aOptions extends Pick<A2aRoutesDeps, 'onRefused'> {
   readonly payments: Payments;
   readonly runTokens: RunTokens;
   /** Counts the streams that each account listens to, over all protocols. */
-  readonly listeners: Counter;
+  readonly listeners: StreamShares;
   readonly push: Push;
   readonly targets: () => Partial<TargetAdapters>;
   readonly config: Pick<Config, 'limits' | 'billing' | 'upstream' | 'tasks' | 'webhooks'>;
@@ -113,7 +113,7 @@ export function createA2a(options: A2aOptions): A2a {
   const { replyBytesMax, imagesReplyBytesMax } = config.upstream;
   const filesBytesMax = Math.max(replyBytesMax, imagesReplyBytesMax);
   const streams = createOpenStreams();
-  const places = createStreamQuota({ max: config.limits.listensMax, ofAccount: options.listeners });
+  const places = createStreamQuota({ max: config.limits.listensMax, ofAccounts: options.listeners });
   const seen = { cards, notify: push.notify, streams, replyBytesMax, filesBytesMax };
   const sendAdapterDeps: SendAdapterDeps = {
     ...seen,
@@ -138,7 +138,7 @@ export function createA2a(options: A2aOptions): A2a {
     return target?.target.has(target.name) ? { service, ...target } : null;
   };
   function* allNames(): Generator<string> {
-    yield* new Set(catalog.offers('agent').map(({ service }) => service));
+    yield* namesToCompare(catalog.offers('agent'));
     const { a2a: _, ...others } = options.targets();
     for (const [kind, target] of Object.entries(others))
       for (const { name } of target.list(NAMED_MAX)) yield `${kind}/${name}`;

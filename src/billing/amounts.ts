@@ -1,4 +1,5 @@
 export type { BilledEnd, CutReply, EndFrame, Frame, ReplyPiece, SettledFrame } from './frames.ts';
+export type { GiveBack } from './give-back.ts';
 export {
   type CancelSignal,
   CancelSource,

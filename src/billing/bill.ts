@@ -30,14 +30,16 @@ interface BillOptions<C extends BilledCall> {
   /** Whether the end of the call may be late, see SettleRequest.mayBeLate. Default: never. */
   readonly mayBeLate?: (call: C) => boolean;
   readonly feeBps: number;
-  /** Limits, in time and bytes, for reading the upstream's usage after the client has left. */
+  /** Limits, in milliseconds and bytes, for reading the upstream's usage after the client has left. */
   readonly drainMs: number;
+  /** The time of a call whose client has just left, if it is another. Default: `drainMs`. */
+  readonly drainMsOf?: (call: C) => number;
   readonly drainBytes: number;
   /**
    * Called before the first lock of a call, to prepare what the lock needs: stored prices and money. null if there is
-   * nothing to do. Rejects with the error that the caller sees.
+   * nothing to do. Gives the call to lock, as `refuse` does. Rejects with the error that the caller sees.
    */
-  readonly prepay?: (call: C) => Promise<void> | null;
+  readonly prepay?: (call: C) => Promise<C> | null;
   /**
    * Called after a refused lock. Gives the call to lock instead: with only the candidates that the account can pay, or
    * with the same candidates if the account was credited with what was missing. Or gives the error that the caller
@@ -172,7 +174,9 @@ class BilledRun<C extends BilledCall> {
   /** From now on the upstream is read only for its usage. */
   leave(): void {
     this.gone = true;
-    this.#drainTimer ??= setTimeout(this.#onCut, this.#options.drainMs);
+    this.upstream.clientLeft = true;
+    const { drainMs, drainMsOf } = this.#options;
+    this.#drainTimer ??= setTimeout(this.#onCut, drainMsOf?.(this.#call) ?? drainMs);
   }
 
   drain(frame: Frame): void {
@@ -303,12 +307,11 @@ interface Locked<C> {
 /** Locks the call with all its candidates, or with those that the account can pay. */
 async function lock<C extends BilledCall>(options: BillOptions<C>, request: C): Promise<Locked<C>> {
   try {
-    let call = request;
-    const paid = options.prepay?.(request) ?? null;
-    if (paid !== null) await paid;
+    const prepaid = options.prepay?.(request) ?? null;
+    let call = prepaid === null ? request : await prepaid;
     // The old lock is released right before the new lock is submitted, so both are in one group. If the old lock has
     // ended already, there is nothing to release.
-    if (costsNothing(request)) return { call, isFree: true };
+    if (costsNothing(call)) return { call, isFree: true };
     const { continues } = request;
     if (continues !== null)
       void options.ledger

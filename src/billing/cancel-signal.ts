@@ -1,6 +1,8 @@
 /** Tells whether a participant has left a call. AbortSignal implements this interface. */
 export interface CancelSignal {
   readonly aborted: boolean;
+  /** The client has left, and what its provider still sends is read on until `aborted`. Absent: false. */
+  readonly clientLeft?: boolean;
   /** Aborts after it if the call has to end at once, without reading on for its usage. Absent: never. */
   readonly cut?: CancelSignal;
   /** Nobody has left: the gateway itself ends the call. Absent: false. */
@@ -15,6 +17,7 @@ export interface CancelSignal {
  */
 export class CancelSource implements CancelSignal {
   aborted = false;
+  clientLeft = false;
   byGateway = false;
   /** null for none, because most signals of a call have one listener: V8 gives an empty list room for 17. */
   #listeners: (() => void)[] | null = null;

@@ -9,6 +9,7 @@ export {
 } from './ledger/account-records.ts';
 export { type AuditOptions, type AuditReport, audit } from './audit/audit.ts';
 export { type BilledHandler, createBill } from './bill.ts';
+export { createGiveBack } from './give-back.ts';
 export { createSettlePendingCall } from './settle-call.ts';
 export type { LedgerBatch } from './ledger/group-commit.ts';
 export { compareJournal, hasOldBooks, journalHead } from './ledger/journal.ts';

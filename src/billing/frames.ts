@@ -10,6 +10,8 @@ interface HeadFrame {
   readonly status: number;
   /** The provider that serves. */
   readonly provider: { readonly id: string; readonly name: string };
+  /** The provider goes on and bills if the client leaves, so the reply is read on. Default false. */
+  readonly isReadOn?: boolean;
 }
 
 /**

@@ -7,7 +7,7 @@ import { GatewayError } from '#errors';
 import type { Config } from '#config';
 import { pinned, type Catalog, type LeftOut, type Offer, type ToolListings, type ToolPins } from '#catalog';
 import type { Idempotency, Pipeline } from '#call';
-import { createStreamQuota, type Counter } from '#limits';
+import { createStreamQuota, type StreamShares } from '#limits';
 import type { Payments } from '#payments';
 import type { TargetAdapters } from '#bridge';
 import { type Blobs, createKeptReplies } from '#files';
@@ -32,6 +32,7 @@ import { boundedListens, createStateless, type RequestContext } from './call/sta
 import { createReadPaid } from './request/paid-request.ts';
 import { createReplays } from './call/replays.ts';
 import { createAggregate } from './own/aggregate/aggregate.ts';
+import type { IsStranger } from './own/aggregate/strangers.ts';
 import { createLegacyAggregate } from './own/aggregate/session-transport.ts';
 import { createAggregateListen } from './own/aggregate/listen.ts';
 import { createAggregateStateless } from './own/aggregate/route-request.ts';
@@ -63,12 +64,14 @@ interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 'strang
   readonly receiptOf: (callId: string) => Promise<string | null>;
   readonly present: (offer: Offer) => boolean;
   readonly networkOf: (offer: Offer) => string | null;
+  /** Default: nobody is one. */
+  readonly isStranger?: IsStranger;
   readonly payments: Payments;
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing' | 'mcp' | 'tasks'>;
   /** The agents and models that can be called. Asked for again with each request. Default: none. */
   readonly targets?: () => Partial<TargetAdapters>;
   /** The streams that each account listens on, over all protocols. Default: those of MCP alone. */
-  readonly listeners?: Counter;
+  readonly listeners?: StreamShares;
   /** Seals the states that clients carry. All gateways of one installation share it. */
   readonly secret: SealSecret;
   readonly version: string;
@@ -131,7 +134,7 @@ export function createMcp(options: McpOptions): Mcp {
   // Schemas of tools are known only after their servers were asked. The catalogue asks with its own translators.
   const ownCatalogue = createOwnCatalogue({ ...options, replyBytesMax, servers, held, seals });
   const { catalogue } = ownCatalogue;
-  const { schemaOf } = catalogue;
+  const { schemaOf, listingOf } = catalogue;
   const decorate = createDecorate({ catalogue, now });
   const { translators, raw, bridge } = createTranslators({
     sessions: upstreamSessions,
@@ -162,8 +165,10 @@ export function createMcp(options: McpOptions): Mcp {
     servers,
     translators,
     schemaOf,
+    listingOf,
     refusal: (offer, tool, access) =>
       unlistedFor(access, catalogue, offer, tool) ?? refusalOf(catalog, catalogue, offer, tool),
+    admitted: (offers, tool) => admitted(offers, catalogue, tool),
     decorate: (result, offer, { session, service }) =>
       decorate(result, offer, session ? [offer] : catalog.resolve(service, 'tool').offers),
   };
@@ -180,7 +185,7 @@ export function createMcp(options: McpOptions): Mcp {
   const replays = createReplays({ now: elapsed });
   const places = createStreamQuota({
     max: config.limits.listensMax,
-    ...(options.listeners ? { ofAccount: options.listeners } : {}),
+    ...(options.listeners ? { ofAccounts: options.listeners } : {}),
   });
   // A stream of the aggregate counts as one. Its parts are sessions with one stream each; this bounds those.
   const partPlaces = createStreamQuota({ max: config.mcp.sessionsMax });
@@ -191,6 +196,7 @@ export function createMcp(options: McpOptions): Mcp {
     sessions,
     servers,
     runRequest,
+    admitted: toCalls.admitted,
     readPaid,
     raw,
     bridge,
@@ -200,8 +206,9 @@ export function createMcp(options: McpOptions): Mcp {
     ...sessionParts,
   };
   const answerAsk = createAnswerAsk({ answerCall, readPaid, targets, receipts, charsMax: replyBytesMax });
-  const bridged = createBridgedSearch({ targets, catalog });
-  const aggregate = createAggregate({ catalogue, version, bridged, onShared: options.onShared });
+  const { isStranger = () => false } = options;
+  const bridged = createBridgedSearch({ targets, catalog, isStranger });
+  const aggregate = createAggregate({ catalogue, version, bridged, isStranger, onShared: options.onShared });
   const listen = createAggregateListen({ aggregate, catalogue, toService, places, bytesMax: replyBytesMax });
   const toAll = createAggregateStateless({ aggregate, toService, listen, answerAsk });
   const legacyAggregate = createLegacyAggregate({
@@ -304,6 +311,17 @@ function offerOf(catalog: Catalog, id: string): Offer | null {
     if (error instanceof GatewayError) return null;
     throw error;
   }
+}
+
+/**
+ * A stranger beside the one to whom a service belongs may sell the tools that this one lists, and nothing else: neither
+ * tools of its own nor lists, prompts and texts. Who names its provider gets those.
+ */
+function admitted(offers: readonly Offer[], catalogue: ToolCatalogue, tool: string | null): readonly Offer[] {
+  if (offers.length < 2) return offers;
+  const definers = catalogue.definers(offers);
+  const isSold = tool !== null && definers.some((offer) => catalogue.listingOf(offer)?.tools.has(tool));
+  return isSold ? offers : definers;
 }
 
 /** The error of a call of a tool that its server has to list by this name, and does not: see Access.onlyListed. */

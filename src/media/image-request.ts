@@ -4,6 +4,7 @@ import { interpretedFields, isObject, ambiguousKeyAt } from '#wire';
 import { GatewayError } from '#errors';
 import type { ReplyPiece } from '#billing/amounts';
 import type { Config } from '#config';
+import { readFieldRefusal } from '#config/refused-cap';
 import type { Caller } from '#accounts';
 import { createCheck } from '#http';
 import type { Payments, PaymentAttempt } from '#payments';
@@ -24,7 +25,7 @@ import {
   wantsReceipt,
   type RequestAdapter,
 } from '#call';
-import type { Offer } from '#catalog';
+import { NO_REFUSALS, RefusedFields } from '#call/refused-fields';
 import type { ImageRoute } from './image-route-list.ts';
 import { byNameIn, withOwnNames, type EventForm, type ImageAsk, toImageAsk } from './request/image-ask.ts';
 import type { ImageBody } from './request/image-fields.ts';
@@ -40,7 +41,7 @@ import { IMAGE_INPUTS, type ReadBody, readForm, readJsonBody } from './request/r
 import { imagePrice, orderedVariant, priceAsListed, pricedQualities, tierAt, worthOf } from './image-price.ts';
 import { unprocessable } from './media-error.ts';
 import { type ImagesResult, imagesUsed, createImageReader, type ImageReaderContext } from './reply/image-reader.ts';
-import { wireOf } from './image-wires.ts';
+import { ADDED, wireOf } from './image-wires.ts';
 import { wordTokens } from './image-words.ts';
 import { createImageStreamReader } from './reply/image-stream-reader.ts';
 
@@ -201,7 +202,7 @@ export function imageToCall<R, D extends ReplyPiece>(
     }),
     quote: requestedQuote(body['quote_id'], headers, payment),
     estimate(offer) {
-      wireOf(offer).fields(ask, offer, true);
+      wireOf(offer).fields(ask, offer, NO_REFUSALS);
       return imagesUsed(ask.n, ask.edit?.charged ?? 0, wordTokens(ask, offer)?.most);
     },
     metadata: body.metadata ?? null,
@@ -223,10 +224,6 @@ interface ImageRequestAdapterOptions {
   readonly replyBytesMax: number;
 }
 
-/** The field that asks for base64. Some models always answer base64, and refuse this field. */
-const BASE64_FIELD = 'response_format';
-const REFUSED: ReadonlySet<number> = new Set([400, 422]);
-
 function createImageRequestAdapter({
   ask,
   requestId,
@@ -236,11 +233,10 @@ function createImageRequestAdapter({
   const { stream } = ask;
   const streams = stream !== null && stream.partialImages !== null;
   const accept = streams ? 'text/event-stream, application/json' : 'application/json';
-  /** Offers that refused the field. */
-  const plain = new Set<Offer>();
+  const refused = new RefusedFields();
   return {
     request(offer) {
-      const { path, contentType, body } = wireOf(offer).request(ask, offer, !plain.has(offer));
+      const { path, contentType, body } = wireOf(offer).request(ask, offer, refused);
       const headers = { 'content-type': contentType, accept, 'x-request-id': requestId };
       return { method: 'POST', path, headers, body };
     },
@@ -254,10 +250,17 @@ function createImageRequestAdapter({
       return streams ? createImageStreamReader(context, stream, whole) : whole;
     },
     reform(offer, status, body) {
-      if (plain.has(offer) || !REFUSED.has(status) || !Buffer.from(body).includes(BASE64_FIELD)) return false;
-      if (!Object.hasOwn(wireOf(offer).fields(ask, offer, true), BASE64_FIELD)) return false;
-      plain.add(offer);
-      return true;
+      const fields = wireOf(offer).fields(ask, offer, refused);
+      for (const field of ADDED) {
+        // More images than one are the client's wish.
+        if (!Object.hasOwn(fields, field) || (field === 'n' && ask.n > 1)) continue;
+        const refusal = readFieldRefusal(status, body, field);
+        if (refusal === null) continue;
+        refused.add(offer, field, refusal);
+        return true;
+      }
+      return false;
     },
+    accepted: (offer) => refused.learn(offer),
   };
 }

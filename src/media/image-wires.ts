@@ -1,3 +1,4 @@
+import type { RefusedFields } from '#call/refused-fields';
 import type { Offer } from '#catalog';
 import { FormBody, PiecedBody } from '#http';
 import { IMAGE_PATHS } from '#config';
@@ -10,11 +11,11 @@ import type { EditInputs, InputImage } from './request/input-images.ts';
 interface ImageWire {
   /**
    * The fields of a request, without its images. Throws GatewayError `unprocessable` that names the first field that
-   * the offer does not take. `asksForBase64`: false leaves out the field that some models refuse.
+   * the offer does not take. `refused`: which of `ADDED` are left out.
    */
-  fields(ask: ImageAsk, offer: Offer, asksForBase64: boolean): Readonly<Record<string, unknown>>;
+  fields(ask: ImageAsk, offer: Offer, refused: RefusedFields): Readonly<Record<string, unknown>>;
   /** The request. The images of `ask` must be loaded before. */
-  request(ask: ImageAsk, offer: Offer, asksForBase64: boolean): WireRequest;
+  request(ask: ImageAsk, offer: Offer, refused: RefusedFields): WireRequest;
 }
 
 interface WireRequest {
@@ -39,14 +40,19 @@ const USUAL: ReadonlySet<string> = new Set([
   'style',
 ]);
 
+/** Asks for base64. Some models always answer so, and refuse the field. */
+const BASE64_FIELD = 'response_format';
+/** Fields that the gateway itself adds to requests. */
+export const ADDED: readonly string[] = [BASE64_FIELD, 'n'];
+
 /** Models that always answer base64 and refuse the field that asks for it. */
 const ALWAYS_BASE64 = /^(?:chatgpt-image|gpt-image)/;
 
 /** OpenAI's API, as SGLang, vLLM-Omni and others serve it. */
 const openaiImages: ImageWire = {
   fields: openaiFields,
-  request(ask, offer, asksForBase64) {
-    const fields = openaiFields(ask, offer, asksForBase64);
+  request(ask, offer, refused) {
+    const fields = openaiFields(ask, offer, refused);
     const { edit } = ask;
     if (edit === null)
       return { path: OPENAI_PATHS.make, contentType: 'application/json', body: JSON.stringify(fields) };
@@ -58,12 +64,13 @@ const openaiImages: ImageWire = {
 const OPENAI_JSON = { list: 'images', mask: 'mask', before: '{"image_url":"', after: '"}' };
 
 /** The fields of a request. Other wires start from them. */
-function openaiFields(ask: ImageAsk, offer: Offer, asksForBase64: boolean): Record<string, unknown> {
+function openaiFields(ask: ImageAsk, offer: Offer, refused: RefusedFields): Record<string, unknown> {
   const facts = offer.media!;
   const takes = takenBy(offer);
   if (ask.edit !== null && !facts.imageApi?.edits)
     throw unprocessable('images', `${offer.service} of ${offer.provider.name} edits no images`);
-  const body: Record<string, unknown> = { model: facts.upstreamModel, prompt: ask.prompt, n: ask.n };
+  const body: Record<string, unknown> = { model: facts.upstreamModel, prompt: ask.prompt };
+  if (ask.n > 1 || !refused.has(offer, 'n')) body['n'] = ask.n;
   Object.assign(body, sizeFields(ask, offer, takes));
   if (ask.quality !== null) {
     refuseUnpriced(ask.quality, ask, offer, takes);
@@ -85,7 +92,9 @@ function openaiFields(ask: ImageAsk, offer: Offer, asksForBase64: boolean): Reco
     if (name !== 'user') takes.must(name);
     body[WIRE_NAMES[name] ?? name] = value;
   }
-  if (asksForBase64 && !ALWAYS_BASE64.test(facts.upstreamModel)) body['response_format'] = 'b64_json';
+  const { wire = 'openai' } = facts.imageApi ?? {};
+  if (wire === 'openai' && !ALWAYS_BASE64.test(facts.upstreamModel) && !refused.has(offer, BASE64_FIELD))
+    body[BASE64_FIELD] = 'b64_json';
   return body;
 }
 
@@ -166,7 +175,7 @@ const OPENROUTER_PATHS = IMAGE_PATHS.openrouter;
 
 /** OpenRouter's API. It has one path, and a request with images is an edit. It has no masks. */
 const openrouterImages: ImageWire = {
-  fields(ask, offer) {
+  fields(ask, offer, refused) {
     if (ask.edit?.hasMask)
       throw unprocessable('mask', `mask is not taken by ${offer.service} of ${offer.provider.name}`);
     if (Object.hasOwn(ask.more, OPENROUTER_JSON.list))
@@ -174,10 +183,10 @@ const openrouterImages: ImageWire = {
         OPENROUTER_JSON.list,
         `${OPENROUTER_JSON.list} is the provider's own name of images. Send images to /image/edit`,
       );
-    return openaiFields(ask, offer, false);
+    return openaiFields(ask, offer, refused);
   },
-  request(ask, offer, asksForBase64) {
-    const fields = this.fields(ask, offer, asksForBase64);
+  request(ask, offer, refused) {
+    const fields = this.fields(ask, offer, refused);
     const editBody =
       ask.edit === null
         ? { contentType: 'application/json', body: JSON.stringify(fields) }
@@ -197,12 +206,12 @@ const TOLLGATE_PATHS = IMAGE_PATHS.tollgate;
 
 /** The API of another tollgate gateway. Its fields are the same as ours. */
 const tollgateImages: ImageWire = {
-  fields(ask, offer) {
-    const { num_inference_steps: steps, ...fields } = openaiFields(ask, offer, false);
+  fields(ask, offer, refused) {
+    const { num_inference_steps: steps, ...fields } = openaiFields(ask, offer, refused);
     return steps === undefined ? fields : { ...fields, steps };
   },
-  request(ask, offer, asksForBase64) {
-    const fields = this.fields(ask, offer, asksForBase64);
+  request(ask, offer, refused) {
+    const fields = this.fields(ask, offer, refused);
     return ask.edit === null
       ? { path: TOLLGATE_PATHS.make, contentType: 'application/json', body: JSON.stringify(fields) }
       : { path: TOLLGATE_PATHS.edit, ...jsonBody(fields, ask.edit, TOLLGATE_JSON) };

@@ -1,7 +1,8 @@
 import { endInSlices, type ReplySink, writeSlices, toGatewayError } from '#http';
+import { STREAM_HEADERS } from '#wire';
 import { GatewayError } from '#errors';
 import { formatUsd } from '#billing/amounts';
-import { answerUndelivered, errorOfCut, onceSettled, type StartedProviderCall, spentOn } from '#call';
+import { answerUndelivered, errorOfCut, onceSettled, READ_ON, type StartedProviderCall, spentOn } from '#call';
 import type { ImageAnswerForm, UsageForm } from './image-answer.ts';
 import type { ImagesResult } from './reply/image-reader.ts';
 import type { ImageAsk, ImageStream } from './request/image-ask.ts';
@@ -60,7 +61,7 @@ interface StreamOptions {
   readonly onError: (error: unknown) => void;
 }
 
-const HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' };
+const HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', ...STREAM_HEADERS };
 
 /**
  * Writes a call as a stream: partial images as they come, and the final images, one after the other, after the
@@ -74,9 +75,11 @@ export async function writeStream(
 ): Promise<boolean> {
   const iterator = frames[Symbol.asyncIterator]();
   let provider = '';
+  let readsOn = false;
   let begun = false;
   const begin = () => {
-    if (!begun) sink.head(200, { ...HEADERS, 'x-generation-id': id, 'x-provider': provider });
+    const more = readsOn ? READ_ON : {};
+    if (!begun) sink.head(200, { ...HEADERS, 'x-generation-id': id, 'x-provider': provider, ...more });
     begun = true;
   };
   try {
@@ -85,7 +88,10 @@ export async function writeStream(
       if (sink.closed) return false;
       if (next.done) throw new GatewayError('internal', 'Internal error');
       const { value } = next;
-      if (value.type === 'head') provider = value.provider.name;
+      if (value.type === 'head') {
+        provider = value.provider.name;
+        readsOn = value.isReadOn === true;
+      }
       if (value.type === 'data') {
         begin();
         await writeSlices(value.data, sink);

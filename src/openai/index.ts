@@ -11,5 +11,7 @@ export { createModelTarget, quotableModel } from './model-target.ts';
 export { modelsRoutes } from './models/models-routes.ts';
 export { cohereRerankRoutes } from './rerank/rerank-routes.ts';
 export { type Background, createBackground } from './responses/background/background.ts';
+export { addResponseSockets } from './responses/socket/socket-routes.ts';
+export { ClientSockets } from './realtime/client-sockets.ts';
 export { clientSecretRoutes } from './realtime/client-secret-routes.ts';
 export { type Realtime, addRealtime } from './realtime/realtime-routes.ts';

@@ -75,6 +75,7 @@ export function createModelTarget({ catalog, config, now }: ModelTargetOptions):
       const spoken = singleRequest<ContentResult, EventBatch>({
         request: (offer) => adapter.request(offer),
         reform: (offer, status, body) => adapter.reform(offer, status, body),
+        accepted: (offer) => adapter.accepted(offer),
         reader: (offer) => new AnswerReader(adapter.reader(offer)),
       });
       return { ...request, adapter: spoken, stream: ask.stream, traceparent, wantsReceipt };

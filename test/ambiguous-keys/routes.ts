@@ -87,7 +87,7 @@ const CHAT_PLACES: Places = [
   [
     ['provider'],
     [
-      ...'order only ignore allow_fallbacks sort max_price require_parameters data_collection zdr quantizations'.split(
+      ...'order only ignore allow_fallbacks content_fallbacks sort max_price require_parameters data_collection zdr quantizations'.split(
         ' ',
       ),
       'region',

@@ -11,7 +11,7 @@ interface Module {
   readonly starts?: readonly string[];
 }
 
-const CALL = ['call', 'call/flags'];
+const CALL = ['call', 'call/flags', 'call/refused-fields'];
 /** What the protocols share. Of money they see amounts, never the ledger; of the database nothing. */
 const PROTOCOL = [
   'errors',
@@ -20,6 +20,7 @@ const PROTOCOL = [
   'billing/amounts',
   'config',
   'config/model-kinds',
+  'config/refused-cap',
   'accounts',
   'limits',
   'http',
@@ -98,10 +99,10 @@ export const MODULES: Readonly<Record<string, Module>> = {
   analytics: { modules: ['store', 'billing', 'billing/call-end', 'billing/resolved'], packages: [] },
   config: { modules: ['security', 'wire', 'billing/amounts'], packages: ['smol-toml', 'bs58'] },
   accounts: {
-    modules: ['errors', 'maps', 'security', 'store', 'wire', 'billing', 'config/evm-address'],
+    modules: ['errors', 'maps', 'security', 'store', 'wire', 'billing', 'config/evm-address', 'config/names'],
     packages: ['fastify', 'bs58'],
   },
-  limits: { modules: ['errors', 'store', 'wire', 'config', 'accounts'], packages: [] },
+  limits: { modules: ['wire/places', 'errors', 'store', 'wire', 'config', 'accounts'], packages: [] },
   http: {
     modules: ['errors', 'security', 'store', 'wire', 'wire/budgets', 'billing', 'config', 'accounts', 'limits'],
     packages: ['fastify', '@fastify/*', 'ajv', 'ws'],
@@ -179,7 +180,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
     ],
     packages: [],
   },
-  'kept-responses': { modules: ['errors', 'security', 'store', 'wire', 'call', 'tasks'], packages: [] },
+  'kept-responses': { modules: ['errors', 'maps', 'security', 'store', 'wire', 'call', 'tasks'], packages: [] },
   'batch-jobs': {
     modules: ['errors', 'security', 'store', 'wire', 'wire/replies', 'billing', 'accounts', 'call', 'tasks'],
     packages: [],
@@ -213,6 +214,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'config',
       'config/known-providers',
       'config/model-kinds',
+      'config/refused-cap',
       'json-rpc/message',
       'network/tunnel',
       // The same check of lists as the gateway's.
@@ -242,6 +244,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   },
   pages: {
     modules: [
+      'wire/places',
       'errors',
       'security',
       'store',
@@ -391,9 +394,8 @@ export function checkImports(files: readonly SourceFile[], aliases: readonly str
         findings.push(`${path}:${one.line} imports ${JSON.stringify(one.specifier)}: ${why}; ${right}`);
       if (one.specifier.startsWith('#') && !aliases.includes(one.specifier))
         complain('no such alias', `package.json names ${aliases.join(', ')}`);
-      else if (matches(READS_ENVIRONMENT, path)) {
-        /* may name env and argv */
-      } else if (
+      else if (
+        !matches(READS_ENVIRONMENT, path) &&
         /^(?:node:)?process$/.test(one.specifier) &&
         one.names.some((name) => name === 'env' || name === 'argv')
       )

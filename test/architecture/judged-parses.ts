@@ -13,6 +13,7 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'gateway/auth/key-store': 1,
     'gateway/auth/people/people-routes': 1,
     'gateway/auth/people/people-store': 2,
+    'gateway/authorization/adapter': 1,
     'gateway/authorization/state-store': 1,
     'a2a/push/own-webhook': 1,
     'a2a/push/push-configs': 1,
@@ -20,6 +21,7 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'gateway/tasks/end-call': 1,
     'openai/batch-jobs/create-batches': 3,
     'openai/batch-jobs/provider-answers': 1,
+    'billing/give-back': 1,
     'billing/ledger/check-charge': 2,
     'billing/ledger/journal': 1,
     'billing/ledger/ledger-log-rows': 1,
@@ -126,6 +128,7 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'mcp/catalogue/decorate': 2,
     'mcp/catalogue/fetch-lists': 1,
     'mcp/catalogue/listing': 2,
+    'mcp/shapes/shape': 2,
     'mcp/own/aggregate/part-messages': 2,
     'mcp/own/aggregate/uri-edits': 2,
     'mcp/servers/legacy-server': 1,
@@ -144,6 +147,8 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'openai/gemini/encode-reply': 2,
     'openai/messages/message-blocks': 1,
     'openai/responses/response-object': 1,
+    // Events and errors that the gateway itself has written.
+    'openai/responses/socket/response-socket': 2,
     'foundation/security/safe-text': 1,
   },
 };

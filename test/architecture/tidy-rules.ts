@@ -130,6 +130,20 @@ export function checkSql({ path, text }: SourceFile): Finding[] {
   return findings;
 }
 
+/** Functions and operators of SQL that parse JSON, with what they parse. */
+const PARSES = /\bjson\w*\((?:CAST\()?([\w.$']+)|([\w.$)]+)\s*->|([\w.$)]+)::json/gi;
+/** A parameter, or a part of one: `rowsParam` made it. */
+const OF_PARAMETER = /^(?:\$\d+|(?:\w+\.)?value)$/;
+/** Columns that the ledger alone writes, without a text of a client. Only the audit parses them. */
+const OF_LEDGER = new Set(["'", 'r.fields', 'b.movements']);
+
+/** Statements that parse JSON of a column: PostgreSQL refuses some texts, and then all rows of the statement. */
+export const parsedColumns = ({ path, text }: SourceFile): readonly Finding[] =>
+  [...text.replaceAll(/^\s*--.*$/gm, '').matchAll(PARSES)]
+    .map(([, ofFunction, ofArrow, ofCast]) => ofFunction ?? ofArrow ?? ofCast!)
+    .filter((what) => !OF_PARAMETER.test(what) && !(path.endsWith('/audit.sql') && OF_LEDGER.has(what)))
+    .map((what) => `${path} parses the JSON of ${what}: put what it needs into a column, or compare texts`);
+
 /** Named statements that no file of `src` names. */
 export function unusedStatements(sql: readonly SourceFile[], src: readonly SourceFile[]): Finding[] {
   const words = new Set(src.flatMap(({ text }) => text.match(/'[a-z]\w*'/g) ?? []));

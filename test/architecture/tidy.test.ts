@@ -29,6 +29,7 @@ import {
   checkTable,
   checkText,
   LONGER_FILES,
+  parsedColumns,
   unusedStatements,
   type Manifest,
 } from './tidy-rules.ts';
@@ -98,7 +99,16 @@ describe('the checkout is tidy', () => {
     ).toEqual([]));
   test('statements', () => {
     const statements = sql.filter((file) => !file.path.includes('/migrations/'));
-    expect([...statements.flatMap(checkSql), ...unusedStatements(statements, src)]).toEqual([]);
+    expect([
+      ...statements.flatMap(checkSql),
+      ...statements.flatMap(parsedColumns),
+      ...unusedStatements(statements, src),
+    ]).toEqual([]);
+    const parsing = {
+      path: 'a.sql',
+      text: "SELECT json(d) -> 'a', e ->> 'b', f::json, value ->> 0 FROM json_each($1)",
+    };
+    expect(parsedColumns(parsing)).toHaveLength(4);
   });
   test('dependencies', () => expect(checkDependencies(manifests, dependenciesPage)).toEqual([]));
   test('error tables', () => expect(checkTable('HTTP_ERRORS', ERROR_CODES, HTTP_ERRORS)).toEqual([]));

@@ -26,7 +26,7 @@ function expectSoon(what: string, ms: number): void {
 }
 
 const offer = (round: number, prompt: number) =>
-  offeredModel({ url: cluster.provider.url, name: `model/${round}`, provider: `Provider${round}`, prompt });
+  offeredModel({ url: cluster.provider.url, name: `m${round}/model`, provider: `Provider${round}`, prompt });
 
 const dial = (round: number, at: number, wallet: TestWallet, prompt: number) =>
   dialIn({ router: origins[at % origins.length]!, wallet, services: offer(round, prompt) });
@@ -36,7 +36,7 @@ async function callEverywhere(id: string, round: number): Promise<readonly numbe
   return Promise.all(
     cluster.gateways.map(async (gateway) => {
       const body = {
-        model: `${id}:model/${round}`,
+        model: `${id}:m${round}/model`,
         messages: [{ role: 'user', content: 'hello !tokens:3' }],
         max_tokens: 10,
         max_cost: 1,
@@ -51,7 +51,7 @@ async function callEverywhere(id: string, round: number): Promise<readonly numbe
 
 test.each(Array.from({ length: ROUNDS }, (_, round) => round))('round %i', async (round) => {
   const wallet = round % 2 === 0 ? solanaWallet() : evmWallet();
-  const name = `model/${round}`;
+  const name = `m${round}/model`;
   const prices = async (origin: string) =>
     (await endpointsOf(origin, name)).map(({ pricing }) => Number(pricing.prompt) * 1e6);
   const statuses = async (origin: string) => (await endpointsOf(origin, name)).map(({ health }) => health);
@@ -101,7 +101,7 @@ test('twenty providers at once, spread over the gateways', async () => {
   const all = await Promise.all(numbers.map((number) => dial(number, number, solanaWallet(), 1)));
   const listed = async (origin: string) => {
     const { data } = (await (await fetch(`${origin}/api/v1/models`)).json()) as { data: readonly { id: string }[] };
-    return numbers.every((number) => data.some(({ id }) => id === `model/${number}`));
+    return numbers.every((number) => data.some(({ id }) => id === `m${number}/model`));
   };
   expectSoon(
     'twenty registered',

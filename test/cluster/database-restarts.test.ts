@@ -28,7 +28,7 @@ beforeAll(async () => {
   });
   origins = cluster.gateways.map(({ origin }) => origin);
   proxies = await Promise.all(Array.from({ length: PROVIDERS }, (_, index) => dial(index)));
-  await Promise.all(proxies.map((_, index) => reachable(origins, `model/${index}`)));
+  await Promise.all(proxies.map((_, index) => reachable(origins, `m${index}/model`)));
 });
 afterAll(async () => {
   await Promise.all((proxies ?? []).map((proxy) => proxy.close()));
@@ -39,7 +39,7 @@ afterAll(async () => {
 const dial = (index: number, ready = true) =>
   dialIn({
     router: origins[index % 2]!,
-    services: offeredModel({ url: cluster.provider.url, name: `model/${index}`, provider: `P${index}` }),
+    services: offeredModel({ url: cluster.provider.url, name: `m${index}/model`, provider: `P${index}` }),
     ready,
   });
 
@@ -57,7 +57,7 @@ function load() {
   const caller = async (index: number) => {
     for (let turn = 0; !stopped; turn += 1) {
       const body = {
-        model: `model/${(index + turn) % PROVIDERS}`,
+        model: `m${(index + turn) % PROVIDERS}/model`,
         messages: [{ role: 'user', content: `hello !tokens:${1 + (turn % 9)}` }],
         max_tokens: 20,
         stream: turn % 3 === 0,
@@ -107,7 +107,7 @@ test.each(MODES)('a restart (%s) under load', async (mode) => {
   for (const proxy of proxies)
     expect(proxy.lines.filter(({ msg }) => msg === 'no connection to the router')).toEqual([]);
   for (const index of proxies.keys())
-    expect(await reachable(origins, `model/${index}`)).toBeLessThan(atThisLoad(1_000));
+    expect(await reachable(origins, `m${index}/model`)).toBeLessThan(atThisLoad(1_000));
 
   expect(await first.faults()).toEqual([]);
   // Who got a whole answer paid it; a call whose answer was lost on the way has its one charge or none.
@@ -122,7 +122,7 @@ test.each(MODES)('a restart (%s) under load', async (mode) => {
 
 test('who dials in and who leaves while it is gone is known everywhere once it is back', async () => {
   const leaver = await dial(10);
-  await reachable(origins, 'model/10');
+  await reachable(origins, 'm10/model');
   await postgres.kill9();
   const comer = await dial(11, false);
   leaver.kill();
@@ -131,11 +131,11 @@ test('who dials in and who leaves while it is gone is known everywhere once it i
   await postgres.restart();
   const backMs = await until(async () => {
     const away = await Promise.all(
-      origins.map(async (origin) => (await endpointsOf(origin, 'model/10')).every(({ health }) => health === 'away')),
+      origins.map(async (origin) => (await endpointsOf(origin, 'm10/model')).every(({ health }) => health === 'away')),
     );
     const there = await Promise.all(
       origins.map(async (origin) =>
-        (await endpointsOf(origin, 'model/11')).some(({ health }) => health === 'healthy' || health === 'untried'),
+        (await endpointsOf(origin, 'm11/model')).some(({ health }) => health === 'healthy' || health === 'untried'),
       ),
     );
     return [...away, ...there].every(Boolean);

@@ -35,7 +35,7 @@ beforeAll(async () => {
     Array.from({ length: PROXIES }, (_, index) =>
       dialIn({
         router: `http://127.0.0.1:${balancer.port}`,
-        services: offeredModel({ url: cluster.provider.url, provider: `P${index}`, name: `model/${index}` }),
+        services: offeredModel({ url: cluster.provider.url, provider: `P${index}`, name: `m${index}/model` }),
       }),
     ),
   );
@@ -52,7 +52,7 @@ const call = (gateway: GatewayHere, index: number, content: string, stream = fal
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify({
-      model: `model/${index % PROXIES}`,
+      model: `m${index % PROXIES}/model`,
       messages: [{ role: 'user', content }],
       max_tokens: 200,
       stream,
@@ -62,7 +62,7 @@ const call = (gateway: GatewayHere, index: number, content: string, stream = fal
 test('its providers are soon at another, and only what ran through it fails', async () => {
   const { killable: killed } = cluster;
   const [, next, third] = cluster.gateways as [GatewayHere, GatewayHere, GatewayHere];
-  await Promise.all(proxies.map((_, index) => reachable([next.baseUrl, third.baseUrl], `model/${index}`)));
+  await Promise.all(proxies.map((_, index) => reachable([next.baseUrl, third.baseUrl], `m${index}/model`)));
   // One that came in at the gateway itself, and streams of others through it.
   const ofKilled = await call(killed, 0, ENDLESS, true);
   const died = ofKilled.text();

@@ -23,7 +23,7 @@ beforeAll(async () => {
     Array.from({ length: PROXIES }, (_, index) =>
       dialIn({
         router: `http://127.0.0.1:${balancer.port}`,
-        services: offeredModel({ url: cluster.provider.url, provider: `P${index}`, name: `model/${index}` }),
+        services: offeredModel({ url: cluster.provider.url, provider: `P${index}`, name: `m${index}/model` }),
       }),
     ),
   );
@@ -36,7 +36,7 @@ afterAll(async () => {
 
 const portOf = ({ origin }: Spine) => Number(new URL(origin).port);
 const question = (index: number, content: string, stream = false) => ({
-  model: `model/${index}`,
+  model: `m${index}/model`,
   messages: [{ role: 'user', content }],
   max_tokens: 200,
   stream,
@@ -44,7 +44,7 @@ const question = (index: number, content: string, stream = false) => ({
 
 test('its calls end whole, its providers are at the next one, and no other call fails', async () => {
   const [old, next, third] = cluster.gateways as [Spine, Spine, Spine];
-  await Promise.all(proxies.map((_, index) => reachable([third.origin], `model/${index}`)));
+  await Promise.all(proxies.map((_, index) => reachable([third.origin], `m${index}/model`)));
   const streams = await Promise.all(
     proxies.map((_, index) => third.post('/chat/completions', question(index, '!tokens:100 !token-ms:20', true))),
   );

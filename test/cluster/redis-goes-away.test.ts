@@ -157,12 +157,12 @@ async function expectNoncesAreSingleUse(): Promise<void> {
 async function expectPresenceIsKnown(name: string): Promise<void> {
   const other = await dialIn({
     router: gateways[1].origin,
-    services: offeredModel({ url: cluster.provider.url, name: `model/${name}`, provider: name }),
+    services: offeredModel({ url: cluster.provider.url, name: `${name}/model`, provider: name }),
   });
-  expect(await reachable([gateways[0].origin], `model/${name}`)).toBeLessThan(atThisLoad(1_000));
+  expect(await reachable([gateways[0].origin], `${name}/model`)).toBeLessThan(atThisLoad(1_000));
   await other.close();
   const away = async () =>
-    (await endpointsOf(gateways[0].origin, `model/${name}`)).every(({ health }) => health === 'away');
+    (await endpointsOf(gateways[0].origin, `${name}/model`)).every(({ health }) => health === 'away');
   expect(await until(away, 'it is known to be away')).toBeLessThan(atThisLoad(1_000));
 }
 

@@ -46,7 +46,7 @@ afterAll(async () => {
 const dial = (index: number) =>
   dialIn({
     router: gateway.baseUrl,
-    services: offeredModel({ url: upstream.url, name: `model/${index}`, provider: `P${index}` }),
+    services: offeredModel({ url: upstream.url, name: `m${index}/model`, provider: `P${index}` }),
   });
 
 interface Answer {
@@ -61,7 +61,7 @@ async function call(index: number, stream: boolean): Promise<Answer> {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify({
-      model: `model/${index % PROXIES}`,
+      model: `m${index % PROXIES}/model`,
       messages: [{ role: 'user', content: '!tokens:5' }],
       max_tokens: 10,
       stream,

@@ -49,9 +49,17 @@ const OF_ONE_THING = [
   'analytics.users_min',
 ];
 
+/** Shares of accounts that their keys do not divide, with the reason. */
+const KEYS_DIVIDE_NOT: Readonly<Record<string, string>> = {
+  requests: 'a key has a rate of its own',
+  'refused requests that are remembered': 'a figure of a page',
+  'lists of models': 'by network as well, and an answer is a matter of milliseconds',
+  'replies that are kept for repeats': 'a repeat beyond them is refused, and never charged twice',
+};
+
 /** What makes something that many use at once. */
 const MADE_SHARED =
-  /\bnew (?:NetworkBudgets|Shares|Places|ReadingThread|WaitingBodies|Worker|Pool)\(|\bcreate(?:Budget|Counter|StreamQuota|HeldMemory|ConnectionShares|EventTurns|PollScheduler|Attempts)\(/;
+  /\bnew (?:NetworkBudgets|Shares|PartyShares|Places|ReadingThread|WaitingBodies|Worker|Pool)\(|\bcreate(?:Budget|Counter|StreamQuota|HeldMemory|ConnectionShares|EventTurns|PollScheduler|Attempts)\(/;
 /** A number that is compared with a bound: of places that are taken, or of what waits for one. */
 const COMPARED =
   /\b(?:\w*[cC]ount|taken|running|active|waiting|pending|open|making|underWay|jobs|queue|slots)(?:\.(?:size|length|all))? >=? [A-Z][A-Z0-9_]*\b/;
@@ -86,6 +94,19 @@ describe('the table of shares', () => {
     expect(codeOf(row)).not.toEqual([]);
     expect(testsOf(row)).not.toEqual([]);
     expect([...codeOf(row), ...testsOf(row)].filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  });
+
+  it('has a share for each key where it has one for each account', () => {
+    const whole = rows
+      .filter((row) => {
+        const share = `${row[1]} | ${row[2]}`;
+        return (
+          /by account|of (?:one|an|the) account/.test(share) &&
+          !/by (?:key|member) within|shares of its keys/.test(share)
+        );
+      })
+      .map((row) => row[0]!);
+    expect(whole).toEqual(Object.keys(KEYS_DIVIDE_NOT));
   });
 
   it('has every option that bounds a number, an amount or a rate', () => {

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startGateway, type Gateway } from '../support/gateway.ts';
 import { stallsAt, watchedAt } from '../support/loop-stalls.ts';
 import { readOpenApi } from '../support/open-api.ts';
+import { someOf } from '../support/some-of.ts';
 import { UNHURRIED } from '../support/spine.ts';
 
 /* Strangers without a key choose the address and the headers of a request: 15 KB of any piece hold up nobody. */
@@ -107,8 +108,8 @@ test('a long address', { timeout: 240_000 }, async () => {
   const begins = new Set(['/', '/mcp/', '/a2a/', '/a2a/x/', '/v1/', '/v1beta/models/', '/videos/', '/guide/']);
   for (const path of Object.keys(paths)) begins.add(path.replace(/[^/]*$/, '').replaceAll(/\{[^}]*\}/g, 'x'));
   expect(begins.size).toBeGreaterThan(20);
-  const cases = [...begins].flatMap((begin) =>
-    PIECES.map(
+  const cases = [...begins].flatMap((begin, at) =>
+    someOf(PIECES, 3, at).map(
       (piece) =>
         [
           `${begin} with ${piece}`,
@@ -126,8 +127,8 @@ test('a long address', { timeout: 240_000 }, async () => {
 });
 
 test('a long header', { timeout: 120_000 }, async () => {
-  const cases = HEADERS.flatMap((name) =>
-    PIECES.map(
+  const cases = HEADERS.flatMap((name, at) =>
+    someOf(PIECES, 3, at).map(
       (piece) =>
         [
           `${name} with ${piece}`,

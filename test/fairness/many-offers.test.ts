@@ -57,9 +57,12 @@ async function provider(name: string): Promise<() => Promise<void>> {
 }
 
 async function list(modalities: string): Promise<string> {
-  const response = await fetch(`${gateway.baseUrl}/api/v1/models?output_modalities=${modalities}`);
-  const { total_count: count } = (await response.json()) as { readonly total_count: number };
+  // The models of the newest provider: the whole list has pages.
+  const offset = (peers.length - 1) * MODELS;
+  const response = await fetch(`${gateway.baseUrl}/api/v1/models?output_modalities=${modalities}&offset=${offset}`);
+  const { total_count: count, data } = (await response.json()) as { total_count: number; data: object[] };
   expect(count).toBe(peers.length * MODELS);
+  expect(data).toHaveLength(MODELS);
   return response.headers.get('etag')!;
 }
 

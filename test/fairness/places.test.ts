@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { Places, type JobPlace } from '#wire';
+import { networkLevels } from '#security';
+import { Places, Shares, type JobPlace } from '#wire';
 
 // What many accounts use at the same time, such as the lines of batches.
 
@@ -63,4 +64,34 @@ test('a long job gives its place to another one, and counts among the long ones'
   expect(places.tryTake('c')).toBeNull();
   long.release();
   expect(places.tryTake('c')).not.toBeNull();
+});
+
+test('networks of one site get together no more than 7/8, those of a /56 3/4, and an address of IPv4 has neighbours', () => {
+  const fill = (shares: Shares, networks: readonly string[]) => {
+    for (const network of networks) while (shares.mayTake(network)) shares.take(network);
+    return shares.all;
+  };
+  const shares = () => new Shares(1_024, 1_024, networkLevels);
+  expect(fill(shares(), ['2001:db8:77:1'])).toBe(512);
+  expect(
+    fill(
+      shares(),
+      Array.from({ length: 256 }, (_none, at) => `2001:db8:77:${at.toString(16)}`),
+    ),
+  ).toBe(768);
+  const site = shares();
+  const networks = Array.from({ length: 2_048 }, (_none, at) => `2001:db8:77:${(at * 32).toString(16)}`);
+  expect(fill(site, networks)).toBe(896);
+  expect(fill(site, ['2001:db8:78:1'])).toBe(896 + 64);
+  for (const network of networks) site.leave(network, site.amountOf(network));
+  expect([site.all, fill(site, ['2001:db8:78:2'])]).toEqual([64, 64 + 480]);
+
+  const provider = shares();
+  expect(
+    fill(
+      provider,
+      Array.from({ length: 256 }, (_none, at) => `198.51.100.${at}`),
+    ),
+  ).toBe(896);
+  expect(provider.mayTake('198.51.101.1')).toBe(true);
 });

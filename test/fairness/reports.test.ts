@@ -73,3 +73,18 @@ it('an account that downloads many files at once gets a few, and none is left ov
   for (const path of [...paths, ...paths, ...paths])
     await expect.poll(async () => (await read(greedy.key, path)).status).toBe(200);
 });
+
+it('a key that requests many reports leaves some to the other keys of its account', async () => {
+  const spine = await startSpine({ toml: UNHURRIED });
+  onTestFinished(() => spine.stop());
+  const greedy = await spine.tenant('greedy', '5', { limit: 1_000n });
+  const { text: full } = (await spine.app.keys.create({ account: greedy.account, label: 'full', kind: 'live' }))!;
+  const read = (key: string) => spine.get('/analytics/own?group_by=day', { authorization: `Bearer ${key}` });
+  const many = Array.from({ length: 400 }, () => read(greedy.key));
+  expect(new Set(await Promise.all(Array.from({ length: 5 }, async () => (await read(full)).status)))).toEqual(
+    new Set([200]),
+  );
+  const statuses = await Promise.all(many.map(async (answer) => (await answer).status));
+  expect(new Set(statuses)).toEqual(new Set([200, 429]));
+  expect(await spine.faults()).toEqual([]);
+});

@@ -380,7 +380,8 @@ describe('the memory of a body is free again', () => {
   test('when a chunked body is whole: it counts twice only while it arrives', async () => {
     let answered = () => {};
     provider.answer((_request, response) => {
-      answered = () => response.writeHead(500).end();
+      // A refusal: after a 500 the only provider would be asked once more.
+      answered = () => response.writeHead(400).end();
     });
     const { socket, answer } = await begin({ length: null, type: 'multipart/form-data; boundary=b' });
     const part = (name: string, content: string, more = '') =>
@@ -396,7 +397,7 @@ describe('the memory of a body is free again', () => {
     await expect.poll(() => provider.requests.length, { timeout: 30_000 }).toBe(asked + 1);
     await held(bytes.byteLength);
     answered();
-    expect((await answer).status).toBeGreaterThanOrEqual(500);
+    expect((await answer).status).toBe(400);
   });
 
   test('when it is answered with an error or with success', async () => {

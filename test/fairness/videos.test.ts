@@ -43,7 +43,12 @@ beforeAll(async () => {
   });
   const router = gateway.baseUrl;
   for (let index = 0; index < STRANGERS; index += 1) {
-    const services = videoBlock({ name: `free/${index}`, provider: `Free ${index}`, url: slow.url, pricing: FREE });
+    const services = videoBlock({
+      name: `free-${index}/film`,
+      provider: `Free ${index}`,
+      url: slow.url,
+      pricing: FREE,
+    });
     proxies.push(await dialIn({ router, services }));
   }
   proxies.push(await dialIn({ router, services: videoBlock({ name: 'far/film', provider: 'Far', url: honest.url }) }));
@@ -78,7 +83,7 @@ test('files that come one byte a second keep no slot from the videos of others',
     await call();
     const before = await bystand({ call });
     for (let index = 0; index < STRANGERS; index += 1)
-      expect((await queue(poor.key, `free/${index}`, 2)).status).toBe(200);
+      expect((await queue(poor.key, `free-${index}/film`, 2)).status).toBe(200);
     await expect.poll(() => trickles.begun - trickles.ended).toBeGreaterThanOrEqual(2);
     const during = await bystand({ call });
     console.log(`  ${model}: alone ${JSON.stringify(before)}, beside slow files ${JSON.stringify(during)}`);
@@ -97,7 +102,7 @@ test('free videos that never end leave room for the videos of others', { timeout
   for (let index = 0; index < POOR; index += 1) {
     const { key } = await gateway.openAccount(`poor-${index}`, 0.01);
     for (;;) {
-      const answer = await queue(key, `free/${index % STRANGERS}`, 4);
+      const answer = await queue(key, `free-${index % STRANGERS}/film`, 4);
       statuses[answer.status] = (statuses[answer.status] ?? 0) + 1;
       await answer.arrayBuffer();
       if (answer.status !== 200) break;

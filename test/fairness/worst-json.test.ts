@@ -10,6 +10,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   '/api/v1beta/models/{model}:batchEmbedContents': 'the reader of embedContent',
   '/api/v1/audio/transcriptions': 'worst-json-media',
   '/api/v1/audio/translations': 'the reader of transcriptions',
+  '/api/v1/responses/compact': 'the reader of /api/v1/responses',
   '/api/v2/rerank': 'the reader of /api/v1/rerank',
   '/api/v1/rpc': 'worst-json-tools, and it leads to the other routes',
   '/api/v1/image/*': 'worst-json-media',

@@ -8,6 +8,8 @@ const deep = process.env['TOLLGATE_DEEP'] === '1';
 
 const VERSION = 'io.modelcontextprotocol/protocolVersion';
 const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
+const CLIENT = 'io.modelcontextprotocol/clientInfo';
+const LEVEL = 'io.modelcontextprotocol/logLevel';
 const versions = fc.constantFrom('2026-07-28', '2025-11-25', '2025-06-18', 'v999.0.0');
 const methods = fc.constantFrom(
   'initialize',
@@ -29,14 +31,21 @@ const meta = fc.oneof(
     .record({
       [VERSION]: maybe(fc.oneof(versions, fc.constantFrom(1, null))),
       [CAPABILITIES]: maybe(fc.constantFrom<unknown>({}, { sampling: {} }, [], null)),
-      'io.modelcontextprotocol/clientInfo': maybe(fc.constantFrom<unknown>({ name: 'c', version: '1' }, {}, 'c')),
-      'io.modelcontextprotocol/logLevel': maybe(fc.constantFrom<unknown>('info', 'loud', 1)),
-      progressToken: maybe(fc.constantFrom<unknown>(1, 'a')),
+      [CLIENT]: maybe(fc.constantFrom<unknown>({ name: 'c', version: '1' }, {}, 'c', null)),
+      [LEVEL]: maybe(fc.constantFrom<unknown>('info', 'loud', 1, null)),
+      progressToken: maybe(fc.constantFrom<unknown>(1, 'a', null)),
     })
     .map((value) => JSON.parse(JSON.stringify(value)) as object),
 );
-const params = maybe(
-  fc.record({ _meta: maybe(meta), name: maybe(names), uri: maybe(names), protocolVersion: maybe(versions) }),
+const params = fc.option(
+  maybe(
+    fc.record({
+      _meta: maybe(fc.option(meta)),
+      name: maybe(names),
+      uri: maybe(names),
+      protocolVersion: maybe(versions),
+    }),
+  ),
 );
 const message = fc.oneof(
   {
@@ -56,6 +65,12 @@ const message = fc.oneof(
     { jsonrpc: '2.0' },
   ),
 );
+/** The text for the SDK, which refuses null for what is optional: ours alone takes it for none. */
+const forTheSdk = (text: string): string =>
+  JSON.stringify(
+    JSON.parse(text, (name, value: unknown) => (value === null && OPTIONAL.has(name) ? undefined : value)),
+  );
+const OPTIONAL: ReadonlySet<string> = new Set(['params', '_meta', CLIENT, LEVEL, 'progressToken']);
 const body = fc.oneof({ weight: 8, arbitrary: message }, fc.array(message, { maxLength: 3 }));
 const headers = fc.record({ version: maybe(versions), method: maybe(methods), name: maybe(names) });
 
@@ -85,7 +100,7 @@ describe('what a POST is', () => {
         const ours = classify(text, inbound(given));
         const theirs = classifyInboundRequest({
           httpMethod: 'POST',
-          body: JSON.parse(text) as unknown,
+          body: JSON.parse(forTheSdk(text)) as unknown,
           ...(given.version !== undefined && { protocolVersionHeader: given.version }),
           ...(given.method !== undefined && { mcpMethodHeader: given.method }),
           ...(given.name !== undefined && { mcpNameHeader: given.name }),
@@ -131,7 +146,7 @@ describe('what a POST is', () => {
               ...(given.method !== undefined && { 'mcp-method': given.method }),
               ...(given.name !== undefined && { 'mcp-name': given.name }),
             },
-            body: text,
+            body: forTheSdk(text),
           }),
         );
         const answer = await response.text();

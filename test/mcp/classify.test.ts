@@ -283,6 +283,14 @@ describe('a legacy request', () => {
     });
   });
 
+  it('has no params where they are null', () => {
+    const text = '{"jsonrpc":"2.0","id":7,"method":"ping"}';
+    expect(classify(`${text.slice(0, -1)},"params":null}`, NO_HEADERS)).toMatchObject({
+      kind: 'bare',
+      message: { text, params: undefined },
+    });
+  });
+
   it.each<readonly [string, string, InboundHeaders, number, number, string]>([
     ['a method that needs a session', requestText('resources/subscribe', {}, null), NO_HEADERS, 400, -32000, '7'],
     ['a modern method without an envelope', requestText('server/discover', {}, null), NO_HEADERS, 404, -32601, '7'],
@@ -320,7 +328,6 @@ describe('a legacy request', () => {
     ['no message', '{"id":7}', NO_HEADERS, 400, -32600, '7'],
     ['params by position', '{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}', NO_HEADERS, 400, -32602, '7'],
     ['params that are a text', '{"jsonrpc":"2.0","id":7,"method":"ping","params":"x"}', NO_HEADERS, 400, -32600, '7'],
-    ['params that are null', '{"jsonrpc":"2.0","id":7,"method":"ping","params":null}', NO_HEADERS, 400, -32600, '7'],
     [
       'a key twice',
       '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","name":"b"}}',

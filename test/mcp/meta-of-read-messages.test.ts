@@ -21,9 +21,11 @@ const result = fc.oneof(
 test('a response that was read gets the same members in its _meta as one that is looked through', () => {
   fc.assert(
     fc.property(result, space, (own, between) => {
-      const text = `{"jsonrpc":"2.0",${between}"result":${between}${own}${between},"id":1${between}}`;
-      const message = parseMessage(text);
-      if (message?.kind !== 'response') throw new Error(`no response: ${text}`);
+      const sent = `{"jsonrpc":"2.0",${between}"result":${between}${own}${between},"id":1${between}}`;
+      const message = parseMessage(sent);
+      if (message?.kind !== 'response') throw new Error(`no response: ${sent}`);
+      // Without a `_meta` that is null.
+      const { text } = message;
       const spliced = withMeta(text, 'result', meta, message);
       expect(spliced).toBe(withMeta(text, 'result', meta));
       const { result: told } = message;

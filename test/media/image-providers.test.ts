@@ -81,12 +81,18 @@ test('a provider whose reply has no image is followed by the next', async () => 
   expect(await served({ provider: { order: ['Cheap'] } })).toEqual(['Dear', 0.05]);
 });
 
-test.each([
-  [400, { message: 'wrong size' }],
-  [422, { code: 'content_policy_violation', message: 'not allowed here' }],
-])('a provider that alone refuses, with %i, is followed by the next', async (status, error) => {
-  cheap.answer((_request, response) => json(response, status, { error }));
+test('a provider that alone refuses the form of a request is followed by the next', async () => {
+  cheap.answer((_request, response) => json(response, 400, { error: { message: 'wrong size' } }));
   expect(await served({ provider: { order: ['Cheap'] } })).toEqual(['Dear', 0.05]);
+});
+
+test('content that a policy refuses goes to no other provider, and to the next model by choice', async () => {
+  const error = { code: 'content_policy_violation', message: 'not allowed here' };
+  cheap.answer((_request, response) => json(response, 422, { error }));
+  const models = ['test/other'];
+  const request = { model: 'test/paint', models, prompt: 'A', provider: { order: ['Cheap'] } };
+  expect((await spine.post('/image/generate', request)).status).toBe(422);
+  expect(await served({ models, provider: { order: ['Cheap'], content_fallbacks: true } })).toEqual(['Dear', 0.02]);
 });
 
 test('a provider that breaks off is followed by the next', async () => {

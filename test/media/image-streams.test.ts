@@ -62,6 +62,8 @@ async function eventsOf(response: Response): Promise<readonly ImageEvent[]> {
     'text/event-stream; charset=utf-8',
     expect.any(String),
   ]);
+  expect(response.headers.get('x-accel-buffering')).toBe('no');
+  expect(response.headers.get('cache-control')).toBe('no-cache, no-transform');
   return text
     .split('\n\n')
     .filter((one) => one !== '')

@@ -60,6 +60,9 @@ it('what was learnt lowers what later calls lock; what a call had locked before 
   expect(refuse(asks, offer, tooLarge(5000, 300))).toBe(true);
   expect(capsOf(asks, offer)).toEqual({ max_tokens: 300 });
   expect(asks.adapter.maxTokens).toBe(300);
+  // A refusal alone teaches nothing.
+  expect(lockedOf(call({ max_tokens: 6000 }), offer)).toBe(6000n);
+  asks.adapter.accepted(offer);
   // It was locked without a cap, and is sent without one.
   expect(capsOf(early, offer)).toEqual({});
   expect([lockedOf(early, offer), lockedOf(asks, offer)]).toEqual(locked);

@@ -7,7 +7,7 @@ import { chunksIn } from './support/replies.ts';
 
 const opened = {
   id: 'gen-1',
-  about: { id: 'gen-1', model: 'acme/small', startedAt: 1_800_000_000_000 },
+  about: { id: 'gen-1', model: 'acme/small', startedAt: 1_800_000_000_000, sent: {} },
 } as StartedChat;
 const encoder = createChatEncoder({ dialect: 'own', asksUsage: false })(opened);
 const written = (...events: readonly CallEvent[]) => encoder.events(events, 'Acme "1"');

@@ -67,4 +67,7 @@ it('a call that speaks of the cap in its words is itself sent in the form that i
   expect(refuse(curious, offer, { error: { message: words } })).toBe(true);
   expect(sentBy(curious, offer)).toEqual({ max_completion_tokens: 300 });
   expect(sentBy(call(), offer)).toEqual({ max_tokens: 8000 });
+  // The words were in this request too, so the forms were what was wrong.
+  curious.adapter.accepted(offer);
+  expect(sentBy(call(), offer)).toEqual({ max_completion_tokens: 300 });
 });

@@ -208,6 +208,7 @@ describe('what the pipeline is told', () => {
       only: [],
       ignore: ['b'],
       allowFallbacks: false,
+      contentFallbacks: false,
       sort: 'latency',
       maxPrice: { prompt: 150_000n, completion: 600_000n, image: 1_000_000_000n },
       declared: null,

@@ -7,6 +7,8 @@ import { outputBytesMax } from '../../src/openai/chat/reply/output-bound.ts';
 import { partsAt } from '../../src/openai/chat/price/priced-parts.ts';
 import { measurePrompt } from '../../src/openai/chat/request/prompt-size.ts';
 import { GEMINI_PASSTHROUGH } from '../../src/openai/gemini/passthrough.ts';
+import { MESSAGES_PASSTHROUGH } from '../../src/openai/messages/passthrough.ts';
+import { RESPONSES_PASSTHROUGH } from '../../src/openai/responses/passthrough.ts';
 import { measureNative } from '../../src/openai/native/native-request.ts';
 import { measureSearch, tokensMax } from '../../src/openai/rerank/search-size.ts';
 import { makeOffer } from './support/offers.ts';
@@ -124,6 +126,25 @@ test.each([
   expect(measureNative({ wire: GEMINI_PASSTHROUGH, text: JSON.stringify(asked), requestBody: asked })).toMatchObject({
     hidden,
   });
+});
+
+test.each([
+  ['Responses', RESPONSES_PASSTHROUGH, { input: 'hi', tools: [{ type: 'web_search' }] }],
+  [
+    'Messages',
+    MESSAGES_PASSTHROUGH,
+    { messages: [{ role: 'user', content: 'hi' }], tools: [{ type: 'web_search_20250305', name: 'web_search' }] },
+  ],
+  [
+    'Gemini',
+    GEMINI_PASSTHROUGH,
+    { contents: [{ role: 'user', parts: [{ text: 'hi' }] }], tools: [{ googleSearch: {} }] },
+  ],
+] as const)('a tool at a provider of %s is locked, and is no part of the measure', (_name, wire, requestBody) => {
+  const size = measureNative({ wire, text: JSON.stringify(requestBody), requestBody });
+  const budget = chatBudget({ model: 'm', messages: [], max_tokens: 4_000 }, size, OWN);
+  expect(budget.promptTokensMax).toBe(model.contextLength);
+  expect(Number(measureUsage({ ...boundsOf([]), size, budget }, text(40)).usage!.prompt)).toBeLessThan(100);
 });
 
 test('a search with pictures locks what they have at the provider of the operator', () => {

@@ -57,7 +57,48 @@ const get = async (path: string, headers: Record<string, string> = {}) => {
 
 const LISTS = ['data', 'agents', 'image_models', 'video_models', 'tools'];
 
+describe('with more models than one list has', () => {
+  const stranger = (at: number): Offer => ({
+    ...makeOffer({ service: `a/${String(at).padStart(5, '0')}`, provider: 'stranger' }),
+    endpoint: { kind: 'tunnel', provider: 'stranger', basePath: '/' },
+  });
+  const LISTED = 2_000;
+
+  it("has the operator's first, and the others on its next pages", async () => {
+    const strangers = Array.from({ length: LISTED + 500 }, (_, at) => stranger(at));
+    catalog.replace('test', [...strangers, ...offers]);
+    const own = offers.filter(({ primitive }) => primitive === 'model').map(({ service }) => service);
+    const expected = [...new Set(own)].sort();
+    const page = (await get('/models')).json<{
+      data: { id: string }[];
+      total_count: number;
+      links: { next: string };
+    }>();
+    expect(page.data.slice(0, expected.length).map(({ id }) => id)).toEqual(expected);
+    expect(page.data).toHaveLength(LISTED);
+    expect(page.total_count).toBe(LISTED + 500 + expected.length);
+    const rest = await get(page.links.next.replace('/api/v1', ''));
+    expect(rest.json()).toMatchObject({ links: { next: null } });
+    expect(rest.json<typeof page>().data).toHaveLength(500 + expected.length);
+  });
+
+  it("has all of the operator's in one list", async () => {
+    const many = Array.from({ length: LISTED + 500 }, (_, at) => makeOffer({ service: `own/${at}` }));
+    catalog.replace('test', [...many, stranger(1)]);
+    const page = (await get('/models')).json<{ data: { id: string }[] }>();
+    expect(page.data).toHaveLength(LISTED + 500);
+    expect(page.data.every(({ id }) => id.startsWith('own/'))).toBe(true);
+  });
+});
+
 describe('the listing of models', () => {
+  it('has `models`, which Codex cannot do without, for Codex alone', async () => {
+    const usual = (await get('/models')).json<object>();
+    expect(usual).not.toHaveProperty('models');
+    expect((await get('/models?client_version=0.169.0')).json()).toEqual({ ...usual, models: [] });
+    expect((await get('/models')).json()).toEqual(usual);
+  });
+
   it('serves both shapes in one entry, without a credential', async () => {
     const response = await get('/models');
     expect(response.headers['content-type']).toBe('application/json; charset=utf-8');

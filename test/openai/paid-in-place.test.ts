@@ -168,7 +168,8 @@ test('a payment that is not known to be settled is 202, and the same request ask
 });
 
 test('a call that fails after its payment says that it was taken, and its retry runs from the balance', async () => {
-  spine.provider.instruct({ status: 500 });
+  // Its only provider is asked twice.
+  spine.provider.instruct({ status: 500 }, { status: 500 });
   const payment = pay({ wallet: 'unlucky', nonce: 'unlucky' });
   const failed = await post(ask('unlucky'), payment);
   expect(failed.status).toBe(500);

@@ -26,6 +26,7 @@ describe('a stream that fails', () => {
     ['ends inside an event', events(chunkOf([delta('a')])) + 'data: {"choices":[{"ind', 'not valid JSON'],
     ['is empty', '', 'without a reply'],
     ['is nothing but [DONE]', events('[DONE]'), 'without a reply'],
+    ['is nothing but a role and [DONE]', events(chunkOf([delta('')]), '[DONE]'), 'without an answer'],
     ['has an event that is no JSON', events(chunkOf([delta('a')]), '{oops'), 'not valid JSON'],
     ['has an event that is no object', events('[1]'), 'not a JSON object'],
     ['has a choice that is no object', events(chunkOf([null])), 'choice that is no object'],
@@ -99,7 +100,6 @@ describe('a stream that is free', () => {
       events(chunkOf([delta('a')]), chunkOf([delta('', 'error')], { usage: USAGE }), '[DONE]'),
       'free',
     ],
-    ['produced nothing and gives no reason', events(chunkOf([delta('')]), '[DONE]'), 'free'],
     [
       'claims no completion and gives no reason',
       events(

@@ -18,6 +18,7 @@ const quirks = fc.constantFrom<Record<string, unknown>>(
   { usage: null },
   { system_fingerprint: 'fp_"content":"' },
   { created: 5 },
+  { created: 1.5, error: {} },
   { model: undefined },
   { usage: USAGE },
   { usage: { ...USAGE, completion_tokens: 6, total_tokens: 18 } },
@@ -270,15 +271,16 @@ describe('the fast path of the stream reader', () => {
   });
 });
 
-it('gives out a chunk that makes no event, because the reply has begun, with the bytes that arrived', () => {
+it('holds a chunk that only opens the reply, and counts its bytes with those of the first word', () => {
   const reader = createChatStreamDecoder(CONTEXT, new ChunkEvents(createToolCallIds()));
   reader.head(200, { 'content-type': 'text/event-stream' });
   expect(reader.data([Buffer.from(': nothing yet\n\n')])).toBeNull();
   const role = Buffer.from(
     events(chunkOf([{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }])),
   );
-  expect(reader.data([role])).toEqual({ events: [], byteLength: role.byteLength + 15 });
+  expect(reader.data([role])).toBeNull();
   const word = Buffer.from(events(chunkOf([delta('a')])));
-  expect(reader.data([word])).toEqual({ events: [{ type: 'text-delta', json: ['a'] }], byteLength: word.byteLength });
+  const byteLength = 15 + role.byteLength + word.byteLength;
+  expect(reader.data([word])).toEqual({ events: [{ type: 'text-delta', json: ['a'] }], byteLength });
   expect(reader.data([Buffer.from(': nothing more\n\n')])).toBeNull();
 });

@@ -28,6 +28,19 @@ describe('the last chunk of a stream', () => {
     });
   });
 
+  it('ends a stream whose first delta gets the role that its provider left out, at a whole second', () => {
+    const sloppy = (more: object) => ({ ...chunkOf([more]), created: 1_700_000_000.9, error: {} });
+    const { sent, result } = stream(events(sloppy(delta('a')), sloppy(delta('b')), sloppy(delta('', 'eos')), '[DONE]'));
+    const seen = [...chunksIn(sent), result!.body as unknown as ReturnType<typeof chunksIn>[number]];
+    expect(seen.map(({ created }) => created)).toEqual([1_700_000_000, 1_700_000_000, 1_700_000_000]);
+    expect(seen.map(({ choices: [choice] }) => choice!.delta)).toEqual([
+      { content: 'a', role: 'assistant' },
+      { content: 'b' },
+      { content: '' },
+    ]);
+    expect(result!.body['choices']).toMatchObject([{ finish_reason: 'stop', native_finish_reason: 'eos' }]);
+  });
+
   it.each([
     ['in the finish chunk itself', events(chunkOf([delta('a')]), { ...stop, usage: USAGE }, '[DONE]')],
     [

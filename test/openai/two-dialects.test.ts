@@ -72,6 +72,15 @@ describe('the usage of a stream', () => {
     expect(new Set(chunksIn(sent).map(({ id, created, provider }) => [id, created, provider].join())).size).toBe(1);
   });
 
+  test.each(['/v1', '/api/v1'])('below %s is in chunks that all name the model that answered', async (base) => {
+    refusing.answer = () => ({ status: 503, text: '{"error":{"message":"busy"}}' });
+    const more = { model: 'test/short', models: [MODEL], stream_options: { include_usage: true } };
+    const chunks = chunksIn(await streamed(`${base}/chat/completions`, 'hello', more));
+    refusing.answer = refuse;
+    expect(chunks.at(-1)).toHaveProperty('usage');
+    expect([...new Set(chunks.map(({ model }) => model))]).toEqual([MODEL]);
+  });
+
   test.each([{}, { stream_options: { include_usage: false } }, { stream_options: null }])(
     'below /v1 is left out otherwise, and the id of the call leads to it: %j',
     async (more) => {
@@ -108,6 +117,20 @@ describe('the usage of a stream', () => {
     expect(usage).toMatchObject({ choices: [], usage: { completion_tokens: 5 } });
   });
 
+  test.each([
+    ['breaks', 'hello !tokens:9 !token-ms:20 !error-at:3'],
+    ['ends with an error of the model', 'hello !tokens:3 !finish:error'],
+  ])('is not there where a stream %s, which has no choices then', async (_how, content) => {
+    const sent = await streamed('/v1/chat/completions', content);
+    expect(chunksIn(sent).at(-1)).toMatchObject({ choices: [], error: { type: 'provider_unavailable' } });
+    expect(sent).not.toContain('"finish_reason":"error"');
+    const own = await streamed('/api/v1/chat/completions', content);
+    expect(chunksIn(own).at(-1)).toMatchObject({ choices: [{ finish_reason: 'error' }] });
+    const completion = { model: MODEL, prompt: content, max_tokens: 20, stream: true };
+    const last = chunksIn(await (await post('/v1/completions', completion)).text()).at(-1);
+    expect(last).toMatchObject({ choices: [], error: { type: 'provider_unavailable' } });
+  });
+
   test('comes before the error of a reply that was cut, in events of their own', async () => {
     const cut = ['hello !endless:1100000', { max_tokens: 500, stream_options: { include_usage: true } }] as const;
     const sent = await streamed('/v1/chat/completions', ...cut);
@@ -115,10 +138,7 @@ describe('the usage of a stream', () => {
     expect(finish).toMatchObject({ choices: [{ finish_reason: 'length' }] });
     expect(finish).not.toHaveProperty('error');
     expect(usage).toMatchObject({ choices: [], usage: { cost: expect.any(Number), estimated: true } });
-    expect(error).toMatchObject({
-      choices: [{ finish_reason: 'error' }],
-      error: { type: 'reply_cut', code: 'reply_cut' },
-    });
+    expect(error).toMatchObject({ choices: [], error: { type: 'reply_cut', code: 'reply_cut' } });
     expect(sent).not.toContain('[DONE]');
     const own = await streamed('/api/v1/chat/completions', ...cut);
     expect(own.split('\n\n').at(-2)).toMatch(/^data: \{"error":\{/);

@@ -40,6 +40,8 @@ const withCalls = (...all: unknown[][]) =>
     choices: all.map((tool_calls, index) => ({ index, message: { tool_calls }, finish_reason: 'tool_calls' })),
   });
 
+const EMPTY = [{ index: 0, message: { content: '' }, finish_reason: '' }];
+
 const LATE = { reason: 'timeout', message: 'the call took longer than 1 s', own: false } as const;
 
 describe('a reply in one piece', () => {
@@ -82,21 +84,52 @@ describe('a reply in one piece', () => {
     const { end } = read(
       completion({ choices: [{ index: 0, message: { role: 'assistant', content: 'hello' }, finish_reason: reason }] }),
     );
-    expect(end!.finishReason).toBe('z'.repeat(64));
+    expect(end!.finishReason).toBe('length');
+  });
+
+  it.each([
+    ['null', null, null],
+    ['end_turn', 'stop', 'end_turn'],
+    ['STOP_SEQUENCE', 'stop', 'STOP_SEQUENCE'],
+    ['eosFound', 'stop', 'eosFound'],
+    ['function_call', 'function_call', undefined],
+    ['FinishReason.TOOL_CALL', 'tool_calls', 'FinishReason.TOOL_CALL'],
+    ['RECITATION', 'content_filter', 'RECITATION'],
+    ['network_error', 'error', 'network_error'],
+    ['hasOwnProperty', 'length', 'hasOwnProperty'],
+  ])('that ends with %s ends with %s of OpenAI', (word, finish_reason, native) => {
+    const choice = { index: 0, message: { role: 'assistant', content: 'a' }, finish_reason: word };
+    const [said] = read(completion({ choices: [choice] })).result!.body['choices'] as Record<string, unknown>[];
+    expect(said!['finish_reason']).toBe(finish_reason);
+    expect(said!['native_finish_reason']).toBe(native ?? undefined);
+  });
+
+  it.each([[{}], [''], [null], [{ message: '', code: null }]])('is an answer in spite of the error %j', (error) => {
+    const { result, end } = read(completion({ error }));
+    expect(end!.outcome).toBe('complete');
+    expect(JSON.parse(JSON.stringify(result!.body))).not.toHaveProperty('error');
+  });
+
+  it('counts tokens that are written as text', () => {
+    const usage = { prompt_tokens: '12', completion_tokens: '5', prompt_tokens_details: { cached_tokens: '2' } };
+    const { result, end } = read(completion({ usage }));
+    expect(end).toMatchObject({ usage: { prompt: 12n, completion: 5n }, flags: [], details: { cached: 2 } });
+    expect(result!.usage).toMatchObject({ prompt_tokens: 12, completion_tokens: 5, total_tokens: 17 });
   });
 
   it('is completed where providers are sloppy', () => {
     const { result, end } = read({
+      created: 1_700_000_000.75,
       choices: [{ message: { content: 'hi' } }],
       finish_reason: 'stop',
       usage: { prompt_tokens: 1, completion_tokens: 2 },
     });
     expect(JSON.parse(JSON.stringify(result!.body))).toEqual({
-      choices: [{ index: 0, message: { content: 'hi' }, finish_reason: 'stop' }],
+      choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
       usage: { prompt_tokens: 1, completion_tokens: 2 },
       id: 'gen-1',
       object: 'chat.completion',
-      created: CONTEXT.created,
+      created: 1_700_000_000,
       model: 'acme/small',
       provider: 'Acme',
       system_fingerprint: null,
@@ -118,6 +151,12 @@ describe('a reply in one piece', () => {
     ['an error', { error: { message: 'overloaded' } }, 'reported an error'],
     ['without choices', { id: 'x', usage: USAGE }, 'no choices'],
     ['with no choice', completion({ choices: [] }), 'no choices'],
+    [
+      'with nothing and its usage',
+      completion({ choices: EMPTY, usage: { prompt_tokens: 9, completion_tokens: 0 } }),
+      'without an answer',
+    ],
+    ['with a choice of nothing', { choices: EMPTY }, 'without an answer'],
     ['with a choice without message', completion({ choices: [{ index: 0 }] }), 'without a message'],
   ])('fails when it is %s', (_name, body, message) => {
     const { error } = read(body);
@@ -141,10 +180,8 @@ describe('a reply in one piece', () => {
       choices: [{ index: 0, message: { content }, finish_reason }],
     });
     expect(read(completion(choice('error', 'half'))).end!.outcome).toBe('free');
-    expect(read(completion({ ...choice(null), usage: { prompt_tokens: 9, completion_tokens: 0 } })).end!.outcome).toBe(
-      'free',
-    );
-    expect(read(completion({ ...choice(''), usage: null })).end!.outcome).toBe('free');
+    const unsaid = completion({ ...choice(null, 'a'), usage: { prompt_tokens: 9, completion_tokens: 0 } });
+    expect(read(unsaid).end!.outcome).toBe('free');
     expect(
       read(completion({ ...choice('stop'), usage: { prompt_tokens: 9, completion_tokens: 0 } })).end!.outcome,
     ).toBe('complete');

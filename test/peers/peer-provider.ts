@@ -72,7 +72,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, came: 
   if (request.url?.startsWith('/v1/images/')) return images(body, response, json, came);
   if (request.url === '/v1/chat/completions') return model(body, response, json, came);
   if (request.url === '/v1/messages') return native(body, messagesReply, response, came);
-  if (request.url === '/v1/responses') return native(body, responsesReply, response, came);
+  if (request.url?.startsWith('/v1/responses')) return native(body, responsesReply, response, came);
   if (request.url?.startsWith('/v1beta/models/'))
     return native({ ...body, stream: request.url.endsWith('alt=sse') }, geminiReply, response, came);
   const { id, method, params } = body as { id: unknown; method: string; params: Record<string, unknown> };

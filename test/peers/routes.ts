@@ -365,11 +365,16 @@ const IN_ARRAY: TestedWire = {
   },
 };
 
+/** Only providers that speak the Responses API can compact. The model's own maximum bounds the answer. */
+const RESPONSES = WIRES.find(({ name }) => name === 'responses')!;
+const COMPACT: TestedWire = { ...RESPONSES, path: '/api/v1/responses/compact', ask: (text) => ({ input: text }) };
+
 /** Every way to each primitive. */
 export const ENDPOINTS: readonly PeerDoor[] = [
   ...WIRES.flatMap(doorsOf),
   streamDoor(IN_ARRAY, 'gemini in a JSON array', PEER),
   streamDoor(IN_ARRAY, 'gemini in a JSON array, of a provider that speaks it', NATIVE_PEER),
+  wireDoor(COMPACT, 'a compaction', 'model', NATIVE_PEER),
   mcpDoor('MCP', 'tool', `/mcp/${PEER}`, 'do', (text) => ({ text })),
   a2aDoor('A2A', 'agent', PEER),
   rpcDoor('JSON-RPC chat/completions', 'model', 'chat/completions', ({ text }) => ({
@@ -415,6 +420,7 @@ export const ENDPOINTS: readonly PeerDoor[] = [
 /** Addresses of the routes that bill calls. Each is a POST. `:name` is a parameter, `*` the rest of a path. */
 export const BILLED_PATHS: readonly string[] = [
   ...WIRES.map(({ path }) => path),
+  '/api/v1/responses/compact',
   '/api/v1beta/models/{model}:streamGenerateContent',
   '/api/v1beta/models/{model}:embedContent',
   '/api/v1beta/models/{model}:batchEmbedContents',

@@ -2,13 +2,16 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { nextClientGone } from '../support/client-gone.ts';
 import { atThisLoad } from '../support/at-this-load.ts';
 import { openSocket } from '../support/raw-http.ts';
-import { ask, startSpine, UNHURRIED } from '../support/spine.ts';
+import { ask, modelBlock, startSpine, UNHURRIED } from '../support/spine.ts';
 import { spineOfFile } from '../support/of-file.ts';
 
-// A client that hangs up, at whatever moment: the work that its provider did is paid, once, and nobody else notices.
+// A client that hangs up, at whatever moment, at a provider that does not stop: the work that it did is paid, once, and
+// nobody else notices. test/spine/stop/ has providers that stop.
 
+const DEAF = 'test/deaf';
+const askDeaf = (text: string, more: object = {}) => ask(text, { model: DEAF, ...more });
 const spine = spineOfFile(() => ({
-  toml: `${UNHURRIED}\n[billing]\ndrain_ms = ${atThisLoad(20_000)}\n[upstream]\ncooldown_ms = 0`,
+  toml: `${UNHURRIED}\n[billing]\ndrain_ms = ${atThisLoad(20_000)}\n[upstream]\ncooldown_ms = 0\n${modelBlock({ name: DEAF, provider: 'Deaf', url: '{provider}', lines: 'stops = false' })}`,
 }));
 beforeEach(() => {
   spine.provider.log.length = 0;
@@ -36,7 +39,7 @@ const leave = async (body: object) => {
 };
 
 test.each([false, true])('before the provider has said anything: its answer is paid (stream: %s)', async (stream) => {
-  const amount = await paid(() => leave(ask('hello !tokens:8', { stream })));
+  const amount = await paid(() => leave(askDeaf('hello !tokens:8', { stream })));
   expect(amount).toBe(price());
   expect(await spine.generation((await spine.locks()).at(-1)!)).toMatchObject({
     state: 'settled',
@@ -47,10 +50,10 @@ test.each([false, true])('before the provider has said anything: its answer is p
 });
 
 test.each([false, true])('and the provider then fails: nothing is paid (stream: %s)', async (stream) => {
-  expect(await paid(() => leave(ask('hello !status:500', { stream })))).toBe(0n);
+  expect(await paid(() => leave(askDeaf('hello !status:500', { stream })))).toBe(0n);
 });
 
-test('and the provider never answers: its measured prompt is paid, when the drain is over', async () => {
+test('and the provider never answers: its measured prompt is paid', async () => {
   const brief = await startSpine({ toml: `${UNHURRIED}\n[billing]\ndrain_ms = 300`, provider: spine.provider });
   const before = await brief.balance();
   for (const stream of [false, true]) {
@@ -72,7 +75,7 @@ test('and the provider never answers: its measured prompt is paid, when the drai
 
 test('right after the request, before it can have been read', async () => {
   const amount = await paid(async () => {
-    const body = JSON.stringify(ask('hello !tokens:4'));
+    const body = JSON.stringify(askDeaf('hello !tokens:4'));
     const socket = await openSocket(spine.origin);
     socket.write(
       `POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${spine.key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
@@ -80,7 +83,7 @@ test('right after the request, before it can have been read', async () => {
     await new Promise((resolve) => setImmediate(resolve));
     socket.destroy();
     // Another call behind it, so that its fate is decided by now.
-    await (await spine.post('/chat/completions', ask('hello !tokens:4'))).text();
+    await (await spine.post('/chat/completions', askDeaf('hello !tokens:4'))).text();
   });
   expect(amount).toBe(price());
 });
@@ -108,7 +111,7 @@ test('at any byte of a stream: each of many calls is paid once, by what was repo
         const leaving = new AbortController();
         const response = await spine.post(
           '/chat/completions',
-          ask('hello !tokens:30 !split:5', { stream: true }),
+          askDeaf('hello !tokens:30 !split:5', { stream: true }),
           {},
           leaving.signal,
         );

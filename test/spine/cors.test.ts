@@ -12,12 +12,12 @@ afterEach(async () => {
 const start = async (origins: string) => {
   spine = await startSpine({ toml: `${UNHURRIED}\n[server]\ncors_origins = ${origins}\n` });
 };
-const preflight = (origin: string, path = '/api/v1/chat/completions') =>
+const preflight = (origin: string, path = '/api/v1/chat/completions', method = 'POST') =>
   fetch(`${spine.origin}${path}`, {
     method: 'OPTIONS',
     headers: {
       origin,
-      'access-control-request-method': 'POST',
+      'access-control-request-method': method,
       'access-control-request-headers': 'authorization,content-type',
     },
   });
@@ -85,3 +85,38 @@ test('with * every page is let in, and paths that do not exist stay 404', async 
   const reply = await fetch(`${spine.origin}/nowhere`, { headers: { origin: 'https://any.example' } });
   expect([reply.status, reply.headers.get('access-control-allow-origin')]).toEqual([404, '*']);
 });
+
+const FOR_ANY_PAGE: readonly (readonly [method: string, path: string, status: number])[] = [
+  ['GET', '/.well-known/oauth-protected-resource', 200],
+  ['GET', '/.well-known/oauth-protected-resource/mcp/acme/tools', 200],
+  ['GET', '/.well-known/oauth-authorization-server', 200],
+  ['GET', '/.well-known/openid-configuration', 200],
+  ['GET', '/.well-known/jwks.json', 200],
+  ['GET', '/.well-known/agent-card.json', 200],
+  ['GET', '/a2a/nobody/.well-known/agent-card.json', 404],
+  ['GET', '/openapi.json', 200],
+  ['GET', '/oauth/jwks', 200],
+  ['POST', '/oauth/register', 400],
+  ['POST', '/oauth/token', 400],
+  ['POST', '/oauth/revoke', 400],
+];
+
+test.each(['[]', `["${APP}"]`])(
+  'every page can sign in and read what is public anyway, whatever pages are listed: %s',
+  async (origins) => {
+    spine = await startSpine({ mode: 'development', toml: `${UNHURRIED}\n[server]\ncors_origins = ${origins}\n` });
+    for (const origin of [APP, 'https://another.example'])
+      for (const [method, path, status] of FOR_ANY_PAGE) {
+        const asked = await preflight(origin, path, method);
+        const { headers } = asked;
+        const allowed = [headers.get('access-control-allow-origin'), headers.get('access-control-allow-headers')];
+        expect([path, asked.status, ...allowed]).toEqual([path, 204, '*', 'authorization,content-type']);
+        expect(headers.get('access-control-allow-methods')?.split(', ')).toContain(method);
+        const reply = await fetch(`${spine.origin}${path}`, { method, headers: { origin } });
+        expect([path, reply.status]).toEqual([path, status]);
+        // The library names the page where it answers itself.
+        expect(['*', origin]).toContain(reply.headers.get('access-control-allow-origin'));
+        expect(reply.headers.get('access-control-allow-credentials')).toBeNull();
+      }
+  },
+);

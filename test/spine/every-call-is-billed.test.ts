@@ -46,7 +46,7 @@ const messageOf = (role: string) => ({
 /** Billed paths that no chat model answers. */
 const OF_OTHERS = (path: string) =>
   KINDS_OF_MODELS.some(([, { paths }]) => paths.some((one) => path.endsWith(one))) ||
-  /\/(?:images?|videos?)(?:\/|$)|:(?:embedContent|batchEmbedContents)$/.test(path);
+  /\/(?:images?|videos?)(?:\/|$)|\/compact$|:(?:embedContent|batchEmbedContents)$/.test(path);
 
 /** What a path that names a service is asked for: the model by its own name, and as other routes call it. */
 const NAMES = ['test/model', 'model/test/model', 'model/test/model/message:send'];

@@ -60,7 +60,8 @@ describe.each([false, true])('stream: %s', (stream) => {
   test('a first run that failed is not kept: the retry runs', async () => {
     const key = newKey();
     const body = ask('hello !tokens:5', { stream });
-    spine.provider.instruct({ status: 500 });
+    // Its only provider is asked twice.
+    spine.provider.instruct({ status: 500 }, { status: 500 });
     expect((await post(body, key)).status).toBe(500);
     skew += 60_000;
     const again = await post(body, key);

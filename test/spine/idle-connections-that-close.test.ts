@@ -118,6 +118,11 @@ test('not after the time for its head, because then it may have been read', asyn
   expect(requests - asked).toBe(1);
 });
 
+test('not after a second of silence, because then it may have been read', async () => {
+  const late = (socket: Socket) => void setTimeout(() => socket.end(), 1_200);
+  expect(await meet(chat, late)).toEqual({ kind: 'failed', calls: 0, paid: 0n });
+});
+
 test.each(['MCP', 'A2A', 'videos'])('not a call of %s, which may have had an effect', async (name) => {
   expect(await meet(named(name), fin)).toMatchObject({ kind: 'failed', paid: 0n });
 });

@@ -122,7 +122,7 @@ const PLACES: readonly {
   { places: /^(GET|DELETE) \/api\/v1\/responses\/:response_id(\/input_items)? path response_id$/, kind: 'response' },
   { places: /^POST \/api\/v1\/responses\/:response_id\/cancel path response_id$/, kind: 'background response' },
   {
-    places: /^POST \/api\/v1\/responses body previous_response_id$/,
+    places: /^POST \/api\/v1\/responses(\/compact)? body previous_response_id$/,
     kind: 'response',
     body: { model: MODEL, input: 'hi !tokens:1', max_output_tokens: 50 },
   },
@@ -198,7 +198,7 @@ const OTHERS: readonly { readonly why: string; readonly places: RegExp }[] = [
   { why: 'a voice of the provider', places: /^POST \/api\/v1\/audio\/speech body voice\.id$/ },
   {
     why: 'items of kept responses: see kept-responses.test.ts',
-    places: /^POST \/api\/v1\/responses body input\.\[\]\.id$/,
+    places: /^POST \/api\/v1\/responses(\/compact)? body input\.\[\]\.id$/,
   },
   { why: 'a call in the conversation that the client sends', places: /body messages\.\[\]\.tool_call_id$/ },
   { why: 'a state of calls', places: /^GET \/api\/v1\/generations query state$/ },
@@ -227,7 +227,7 @@ const OTHERS: readonly { readonly why: string; readonly places: RegExp }[] = [
   {
     why: 'a quote that is asked for has no quote; all doors of calls read quotes in one place',
     places:
-      /quote body quote_id$|^POST (\/mcp|\/mcp\/:name|\/a2a|\/a2a\/:name|\/api\/v\d\/(rpc|images|image\/edit|images\/edits)) (header x-quote-id|body quote_id)$/,
+      /quote body quote_id$|^POST (\/mcp|\/mcp\/:name|\/a2a|\/a2a\/:name|\/api\/v\d\/(rpc|responses\/compact|images|image\/edit|images\/edits)) (header x-quote-id|body quote_id)$/,
   },
   {
     why: 'the same of the wires beside chat, and of models that do not chat',

@@ -48,7 +48,7 @@ beforeAll(async () => {
   });
   proxy = await dialIn({
     router: spine.origin,
-    services: offeredModel({ url: `${url}/v1`, name: 'test/proxied', provider: 'Proxied' }),
+    services: offeredModel({ url: `${url}/v1`, name: 'proxied/model', provider: 'Proxied' }),
   });
   peer = await dialPeer({
     url: spine.origin,
@@ -60,7 +60,7 @@ beforeAll(async () => {
       stream.end(BODY);
     },
   });
-  expect(await peer.register(documentOf('test/peer', 'Peer'))).toMatchObject({ type: 'registered' });
+  expect(await peer.register(documentOf('peer/model', 'Peer'))).toMatchObject({ type: 'registered' });
 });
 afterAll(async () => {
   peer?.kill();
@@ -88,7 +88,7 @@ const SKIPPED = [
 
 describe.each([
   ['directly', 'test/raw'],
-  ['through its proxy', 'test/proxied'],
+  ['through its proxy', 'proxied/model'],
 ])('a provider that is called %s', (_way, model) => {
   test.each(SKIPPED)('may send %s before its reply', async (_what, sent) => {
     before = sent;
@@ -118,9 +118,9 @@ test('the error says why', async () => {
 
 test('a proxy that passes interim replies on is as free and as bounded', async () => {
   interim = [103, 100, 102];
-  expect(await call('test/peer')).toEqual({ status: 200, message: undefined });
+  expect(await call('peer/model')).toEqual({ status: 200, message: undefined });
   interim = Array.from({ length: 101 }, () => 103);
-  const { status, message } = await call('test/peer');
+  const { status, message } = await call('peer/model');
   expect({ status, message }).toEqual({
     status: 500,
     message:

@@ -76,10 +76,6 @@ test.each([
   ['/chat/completions', /It is at \/api\/v1\/chat\/completions: check the base URL of the client\. See \/docs$/],
   ['/api/chat/completions', /It is at \/api\/v1\/chat\/completions: check the base URL/],
   ['/api/v1/v1/messages', /It is at \/api\/v1\/messages: check the base URL/],
-  [
-    '/api/v1/chat/completions/',
-    /^No such endpoint: POST \/api\/v1\/chat\/completions\/\. It is at \/api\/v1\/chat\/completions, without the slash at its end$/,
-  ],
   ['/api/v1/modles', /^No such endpoint: POST \/api\/v1\/modles\. See \/docs$/],
 ])('the words of a 404 say what to do, for what clients ask by themselves: POST %s', async (path, words) => {
   const reply = await ask('POST', path);
@@ -90,20 +86,39 @@ test.each([
 });
 
 test.each([
-  ['GET', '/api/v1/models/?type=chat', '/api/v1/models'],
+  ['GET', '/api/v1/models/?type=chat', '/api/v1/models?type=chat'],
   ['GET', '/api/v1/models//', '/api/v1/models'],
   ['GET', '/api/v1/models/count/', '/api/v1/models/count'],
   ['GET', '/api/v1/models/test/model/', '/api/v1/models/test/model'],
   ['GET', '/v1/models/', '/v1/models'],
+  ['GET', '/v1beta/models/', '/v1beta/models'],
   ['GET', '/v1/models/test/model/endpoints/', '/v1/models/test/model/endpoints'],
+  ['GET', '/api/v1/keys/?limit=2', '/api/v1/keys?limit=2'],
+  ['GET', '/api/v1/', '/api/v1'],
+  ['POST', '/v1/chat/completions/', '/v1/chat/completions'],
+  ['POST', '/v1/messages//', '/v1/messages'],
+  ['POST', '/v1beta/models/test/model:generateContent/', '/v1beta/models/test/model:generateContent'],
+  ['POST', '/v2/rerank/', '/v2/rerank'],
+  ['POST', '/api/v1/rpc/', '/api/v1/rpc'],
+  ['DELETE', '/api/v1/keys/', '/api/v1/keys'],
+  ['POST', '/mcp/', '/mcp'],
+  ['GET', '/mcp/acme/tools/', '/mcp/acme/tools'],
+  ['POST', '/api/v1/mcp/acme/tools/', '/api/v1/mcp/acme/tools'],
+  ['POST', '/a2a/acme/agent/', '/a2a/acme/agent'],
+  ['GET', '/a2a/acme/agent/v1/card/', '/a2a/acme/agent/v1/card'],
+])('%s %s of a protocol is answered like %s', async (method, path, bare) => {
+  const headers = { 'x-request-id': 'one', accept: 'application/json, text/event-stream' };
+  const [slashed, plain] = [await ask(method, path, headers), await ask(method, bare, headers)];
+  expect([slashed.status, await slashed.text()]).toEqual([plain.status, await plain.text()]);
+  expect(slashed.status).toBeLessThan(500);
+  expect(slashed.redirected).toBe(false);
+});
+
+test.each([
   ['GET', '/dashboard/', '/dashboard'],
   ['GET', '/tools/acme/search/', '/tools/acme/search'],
   ['GET', '/providers/', '/providers'],
-  ['GET', '/api/v1/keys/?limit=2', '/api/v1/keys'],
-  ['GET', '/api/v1/videos/', '/api/v1/videos'],
-  ['GET', '/api/v1/providers/', '/api/v1/providers'],
-  ['POST', '/api/v1/embeddings/', '/api/v1/embeddings'],
-])('a slash at the end: %s %s', async (method, path, bare) => {
+])('a slash at the end of a page: %s %s', async (method, path, bare) => {
   const reply = await ask(method, path);
   expect(reply.status).toBe(404);
   expect(await reply.json()).toMatchObject({
@@ -148,7 +163,7 @@ test.each([
   ['PUT', '/api/v1/image/edit/quote', 405, 'method_not_allowed'],
   ['POST', '/api/v1/image/nowhere', 404, 'not_found'],
   ['DELETE', '/api/v1/video/queue', 405, 'method_not_allowed'],
-  ['GET', '/api/v1/video/retrieve/', 404, 'not_found'],
+  ['GET', '/api/v1/video/retrieve/', 405, 'method_not_allowed'],
   ['GET', '/api/v1/video/video_abc', 404, 'not_found'],
 ])('below /image and /video the code is a word here too: %s %s', async (method, path, status, code) => {
   const reply = await ask(method, path);

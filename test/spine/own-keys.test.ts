@@ -213,14 +213,14 @@ describe('an answer about the key', () => {
     error: object = { message: `Incorrect API key provided: ${KEY}`, code: 'invalid_api_key' },
   ) => {
     const answer = vendor.answer;
-    vendor.answer = ({ headers }) =>
-      headers.authorization === `Bearer ${KEY}`
+    vendor.answer = (reached) =>
+      reached.headers.authorization === `Bearer ${KEY}`
         ? {
             status,
             type: 'application/json',
             text: JSON.stringify({ error }),
           }
-        : answer({ path: '/v1/chat/completions', headers, text: '', body: {} });
+        : answer(reached);
     return () => {
       vendor.answer = answer;
     };

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ask, MODEL, modelBlock, UNHURRIED } from '../support/spine.ts';
 import { spineOfFile } from '../support/of-file.ts';
+import { readOpenApi } from '../support/open-api.ts';
 
 // Every parameter with its limits: just inside passes, just outside is refused with the parameter's name.
 
@@ -229,4 +230,29 @@ test('a value from a stranger cannot dress up an error message', async () => {
   const other = await spine.post('/chat/completions', ask(text, { messages: [{ role: evil, content: 'x' }] }));
   const refusal = await other.text();
   for (const character of ['\u202e', '\u0007', '\u2028']) expect(refusal).not.toContain(character);
+});
+
+test('a number of an address that is beyond all exact ones is refused by its name', async () => {
+  const { paths } = await readOpenApi<{
+    readonly paths: Readonly<
+      Record<
+        string,
+        { readonly get?: { readonly parameters?: readonly { name: string; in: string; schema: object }[] } }
+      >
+    >;
+  }>(spine.origin);
+  let asked = 0;
+  for (const [path, { get }] of Object.entries(paths))
+    for (const { name, in: place, schema } of get?.parameters ?? []) {
+      const { type } = schema as { readonly type?: string };
+      if (place !== 'query' || (type !== 'integer' && type !== 'number')) continue;
+      for (const value of ['1e400', '-1e400', '9007199254740993', '99999999999999999999']) {
+        const address = `${spine.origin}${path.replace(/\{\w+\}/g, 'none')}?${name}=${value}`;
+        const key = path.startsWith('/admin') ? spine.adminKey : spine.key;
+        const { status } = await fetch(address, { headers: { authorization: `Bearer ${key}` } });
+        expect([path, name, value, status]).toEqual([path, name, value, expect.toBeOneOf([400, 404])]);
+        asked += 1;
+      }
+    }
+  expect(asked).toBeGreaterThan(40);
 });

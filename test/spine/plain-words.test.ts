@@ -133,7 +133,7 @@ test.each([
   [
     '/keys',
     { limits: 5 },
-    'limits is not known here; did you mean limit? Known are name, label, limit, limit_reset, limit_soft, limit_notify, requests_per_minute, tokens_per_minute, expires_at, allowed_services, ask_above, tags',
+    'limits is not known here; did you mean limit? Known are name, label, limit, limit_reset, limit_soft, limit_notify, requests_per_minute, tokens_per_minute, expires_at, continue, allowed_services, ask_above, tags',
   ],
   ['/keys', { limit: 1e12 }, 'limit 1000000000000 is larger than 1000000000 USD, the most that an amount can be'],
   ['/keys', [], 'The body must be a JSON object ({} makes a key without limits), not an empty array'],

@@ -239,3 +239,25 @@ test('the keys of receipts and of agent cards', async () => {
   expect(keys[1]).toMatchObject({ kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig' });
   for (const key of keys) expect(key).not.toHaveProperty('d');
 });
+
+test('no answer to a credential is kept by caches, and shared pages name what they vary by', async () => {
+  type Document = { readonly paths: Readonly<Record<string, Readonly<Record<string, object>>>> };
+  const { paths } = await readOpenApi<Document>(spine.origin);
+  for (const [path, operations] of Object.entries(paths)) {
+    if (operations['get'] === undefined) continue;
+    const key = path.startsWith('/admin') || path === '/metrics' ? spine.adminKey : spine.key;
+    const address = path.replace('{month}', '2026-10').replaceAll(/\{\w+\}/g, 'none');
+    for (const headers of [{ authorization: `Bearer ${key}` }, { 'x-api-key': key }] as Record<string, string>[]) {
+      const response = await get(address, headers);
+      const [cached, vary] = [response.headers.get('cache-control') ?? '', response.headers.get('vary') ?? ''];
+      await response.body?.cancel();
+      if (!vary.includes('x-api-key')) expect([path, cached]).toEqual([path, expect.stringMatching(/./)]);
+      else expect([path, cached]).toEqual([path, expect.stringMatching(/no-store|private|no-cache|^public, max-age/)]);
+    }
+  }
+  const keys = await get('/api/v1/keys', { 'x-api-key': spine.key });
+  expect(keys.headers.get('cache-control')).toBe('private, no-store');
+  expect(keys.headers.get('vary')).toMatch(/authorization, x-api-key, .*sign-in-with-x.*, cookie, x-tollgate-account$/);
+  const models = await get('/api/v1/models');
+  expect(models.headers.get('vary')).toContain('x-api-key');
+});

@@ -224,6 +224,62 @@ describe.each(ENGINES)('the budget of a tag, on %s', (engine) => {
     for (let call = 0; call < 8; call += 1) expect((await chat(other, key, 'feature=search')).status).toBe(200);
   });
 
+  it('counts by whole names and values, whatever their characters and the other members of a record are', async () => {
+    const { key } = await spine.tenant('texts', '5');
+    const odd = `a "quoted", {braced} \\ 100%_ value`;
+    const texts = async (metadata: Record<string, string>) => {
+      const answer = await post(spine, key, null, '/chat/completions', ask('hello', { metadata }));
+      expect(answer.status).toBe(200);
+      return (await spine.generation(answer.headers.get('x-generation-id'), key)).cost_micro_usdc;
+    };
+    const cost = await texts({ note: odd });
+    await texts({ note: odd.toUpperCase(), other: odd, notes: odd });
+    // A tag with the name and the value of another member of a call's record.
+    const service = ask('hello').model;
+    for (const [tag, calls] of [
+      [`note=${odd}`, 1],
+      [`service=${service}`, 0],
+      ['primitive=model', 0],
+    ] as const) {
+      const { status, body } = await change(`${spine.url}/limits`, key, {
+        tag_budgets: [{ tag, limit: 1, limit_reset: 'monthly' }],
+      });
+      expect([tag, status, body.data.tag_budgets[0]!.usage]).toEqual([tag, 200, usd(cost * calls)]);
+    }
+  });
+
+  it('refuses only calls with its tag while its sum cannot be read, and can be changed then', async () => {
+    const { key } = await spine.tenant('unread', '5');
+    const budget = { tag: 'feature=search', limit: 1, limit_reset: 'monthly' };
+    const put = (tag_budgets: object[]) => change(`${spine.url}/limits`, key, { tag_budgets });
+    const { database } = spine.app;
+    const rename = (from: string, to: string) =>
+      database.query({ name: `test/${from}`, text: `ALTER TABLE ${from} RENAME TO ${to}` });
+    expect((await put([budget])).status).toBe(200);
+    await rename('archived_kept', 'archived_away');
+    try {
+      moved += 3_000;
+      const refused = await chat(spine, key, 'feature=search');
+      expect([refused.status, refused.text]).toEqual([
+        503,
+        expect.stringContaining('of the tag feature=search cannot'),
+      ]);
+      for (const tag of ['feature=ads', null]) expect([tag, (await chat(spine, key, tag)).status]).toEqual([tag, 200]);
+      for (const path of ['/key', '/credits', '/limits'])
+        expect([path, (await spine.get(path, { authorization: `Bearer ${key}` })).status]).toEqual([path, 200]);
+      expect(await limitsOf(key)).toMatchObject({ tag_budgets: [{ ...budget, limit_remaining: 0 }] });
+      expect((await put([{ ...budget, limit: 2 }])).status).toBe(200);
+      expect((await chat(spine, key, 'feature=search')).status).toBe(503);
+      expect((await put([])).status).toBe(200);
+      expect((await chat(spine, key, 'feature=search')).status).toBe(200);
+    } finally {
+      await rename('archived_away', 'archived_kept');
+    }
+    expect((await put([budget])).status).toBe(200);
+    moved += 3_000;
+    expect((await chat(spine, key, 'feature=search')).status).toBe(200);
+  });
+
   it('is refused by name if it is none', async () => {
     const { key } = await spine.tenant('wrong', '5');
     const rule = { tag: 'a=b', limit: 1, limit_reset: 'daily' };

@@ -1,6 +1,7 @@
 import { isObject, membersOf, splice, withMembers, type JsonObject } from '#wire';
 import type { UpstreamRequest } from '#call';
 import type { Link } from './resolve.ts';
+import type { Extensions } from '../protocol/extensions.ts';
 import { A2aError } from '../wire/errors.ts';
 import { bareFromSend } from '../wire/bare-body.ts';
 import { exactly, exactValue } from '../wire/edit-json.ts';
@@ -17,7 +18,7 @@ interface AgentRequest {
   readonly id: string;
   readonly requestId: string;
   /** The extensions that the client activates. Default: none. */
-  readonly extensions?: string | null;
+  readonly extensions?: Extensions | null;
   /**
    * The run token for the agent, sent in `metadata["tollgate/run"]` of the message and in the header. Default: none.
    */
@@ -56,7 +57,7 @@ export function agentRequest(link: Link, agentCall: AgentRequest): UpstreamReque
     accept: isStreaming(operation) ? 'text/event-stream' : 'application/json',
     [VERSION_HEADER]: link.version,
     'x-request-id': requestId,
-    ...(extensions === null ? {} : { [link.version === '1.0' ? 'a2a-extensions' : 'x-a2a-extensions']: extensions }),
+    ...extensions?.headersFor(link.version),
     ...(run === null ? {} : { [RUN_HEADER]: run.token }),
   };
   const base = { headers, listens: operation === 'subscribe' } as const;

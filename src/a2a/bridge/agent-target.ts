@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { GatewayError } from '#errors';
 import { printable } from '#security';
 import type { JsonObject } from '#wire';
-import { pinned, type Catalog } from '#catalog';
+import { listedServices, pinned, type Catalog } from '#catalog';
 import {
   type CallEvent,
   type ContentResult,
@@ -38,15 +38,7 @@ export function createAgentTarget(deps: AgentTargetDeps): TargetAdapter {
   return {
     primitive: 'agent',
     has: (name) => catalog.knows(name, 'agent'),
-    list(limit) {
-      const agents = new Map<string, { name: string; displayName: string; description: string }>();
-      for (const { service, displayName, description } of catalog.offers('agent')) {
-        const known = agents.get(service);
-        if (!known || (known.description === '' && description !== ''))
-          agents.set(service, { name: service, displayName, description });
-      }
-      return [...agents.values()].sort((a, b) => (a.name < b.name ? -1 : 1)).slice(0, limit);
-    },
+    list: (limit) => listedServices(catalog.offers('agent'), limit),
     async toCall(name, ask, { caller, requestId, traceparent, wantsReceipt }) {
       const { service } = resolveAgent(catalog, name, 'model');
       const task = ask.taskId === null ? null : await tasks.find(keyOf(service, ask.taskId), ownerOf(caller));

@@ -68,6 +68,7 @@ export function addCardRoutes(
       scope.route({
         method: ['GET', 'HEAD'],
         url,
+        config: { anyPage: true },
         schema: {
           tags: TAGS,
           security: [],
@@ -87,14 +88,19 @@ export function addCardRoutes(
     ): Promise<CardPage> => {
       try {
         const { service: name, offers } = catalog.resolve(service, 'agent');
-        authorise(caller, name);
+        authorise(caller, 'agent', name);
         return await cards.card({ ...request, offers });
       } catch (error) {
         if (!(error instanceof GatewayError) || error.code !== 'not_found') throw error;
         const agent = await bridged(service);
         if (agent !== null) {
           const name = agent.offers[0]!.service;
-          authorise(caller, name, agent.primitive === 'tool' ? agent.name.slice(name.length + 1) : null);
+          authorise(
+            caller,
+            agent.primitive,
+            name,
+            agent.primitive === 'tool' ? agent.name.slice(name.length + 1) : null,
+          );
           return cards.bridged(request, agent);
         }
         throw new GatewayError('not_found', `${error.message}${hintAt(request.origin.url, namesBelow(`${service}/`))}`);
@@ -106,6 +112,7 @@ export function addCardRoutes(
         method: ['GET', 'HEAD'],
         url: `${prefix}/a2a/*`,
         constraints: { [CONSTRAINT]: true },
+        config: { anyPage: true },
         schema: { hide: true },
         handler: async (request, reply) => {
           const path = request.params['*'];
@@ -146,8 +153,6 @@ function send(request: FastifyRequest, reply: FastifyReply, { body, etag, modifi
     etag,
     vary: 'A2A-Version, Authorization, x-api-key',
     'cache-control': 'public, max-age=300',
-    // Clients in browsers read the card from other origins. It contains no secrets.
-    'access-control-allow-origin': '*',
     'x-content-type-options': 'nosniff',
   });
   if (hasTagged(request, etag)) return reply.code(304).send();

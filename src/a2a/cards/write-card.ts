@@ -1,4 +1,4 @@
-import { byService, type Offer, byPrice } from '#catalog';
+import { byService, firstServices, type Offer, byPrice } from '#catalog';
 import { formatUsd, type MicroUsd, unitUsd } from '#billing/amounts';
 import { type CardContent, cardText } from './card-content.ts';
 import { X402_EXTENSION, X402_FAMILY } from '../wire/protocol.ts';
@@ -101,7 +101,7 @@ const DESCRIPTION =
  * agents.
  */
 export function ownCard(offers: readonly Offer[], { version, ...terms }: OwnTerms): AgentCard {
-  const skills = byService(offers).slice(0, SKILLS_MAX).map(skillOf);
+  const skills = firstServices(byService(offers), SKILLS_MAX).map(skillOf);
   const content = {
     name: 'tollgate',
     description: DESCRIPTION,

@@ -56,7 +56,7 @@ export function createHandler(deps: HandlerDeps): A2aHandler {
       if (bridged !== null && (ask.operation === 'send' || ask.operation === 'stream')) return await bridged(reply);
       if (bridged !== null && ask.operation === 'card') throw noExtendedCard(ask.version, ask.service);
       // Stored tasks are shown without a call, so the authorisation of calls does not cover them.
-      if (bridged === null) authorise(ask.caller, resolveAgent(deps.catalog, ask.service).service);
+      if (bridged === null) authorise(ask.caller, 'agent', resolveAgent(deps.catalog, ask.service).service);
       await table[ask.operation](ask, reply, gone);
     } catch (error) {
       await reply.fail(error);
@@ -120,7 +120,7 @@ async function agentIn(
   if (operation === 'list' && !caller.key?.access) return null;
   const access = caller.key?.access;
   const all = [...new Set(catalog.offers('agent').map(({ service }) => service))];
-  const names = access ? all.filter((name) => access.allows(name, null)) : all;
+  const names = access ? all.filter((name) => access.allows('agent', name, null)) : all;
   if (names.length === 1) return names[0]!;
   if (names.length === 0) throw unknownAgent('(none)');
   throw whichAgent(names);

@@ -13,10 +13,10 @@ import {
 } from '#http';
 import { A2A_ERROR } from '#http/error-schemas';
 import { type Pipeline, MAX_COST_HEADER, requestedQuote } from '#call';
-import { needsCredential } from '#accounts';
+import { type Caller, needsCredential } from '#accounts';
 import { rateHeaders, type Admission, type OnRefused } from '#limits';
 import { receiptHeaders, type Payments, type PaymentAttempt } from '#payments';
-import { requireAdmission } from '#auth';
+import { agentAt, requireAdmission } from '#auth';
 import type { Config } from '#config';
 import {
   type A2aRequest,
@@ -32,8 +32,9 @@ import { A2aError, restMediaType, toA2aError } from '../wire/errors.ts';
 import type { CardOrigin } from '../cards/card-pages.ts';
 import type { A2aHandler } from './handler.ts';
 import { createReplyWriter, type ReplyEnvelope } from '../protocol/reply-writer.ts';
-import { paidMessage, splitExtensions } from '../protocol/x402.ts';
-import { X402_EXTENSION, isStreaming, type A2aOperation } from '../wire/protocol.ts';
+import { Extensions } from '../protocol/extensions.ts';
+import { paidMessage } from '../protocol/x402.ts';
+import { isStreaming, type A2aOperation } from '../wire/protocol.ts';
 import { refusePrivateFiles, refuseAmbiguousKeys, refuseRepeatedKeys } from '../protocol/request-fields.ts';
 
 export interface A2aRoutesDeps {
@@ -141,7 +142,7 @@ function createAnswerRequest(
       () => gone.abort(),
       () => rateHeaders(admissionOf(request).rate),
     );
-    const extensions = readExtensions(request, payments);
+    const extensions = new Extensions(request.headers, payments.open);
     // Until the request is parsed, its address decides the form of errors.
     let envelope: ReplyEnvelope = {
       binding: address.kind === 'rpc' ? 'jsonrpc' : 'rest',
@@ -158,7 +159,7 @@ function createAnswerRequest(
         accept: request.headers.accept,
         moreHeaders: () => ({
           ...receiptHeaders(payment),
-          ...extensions.activated,
+          ...extensions.headers,
           ...(challenge === null ? {} : { 'www-authenticate': challenge }),
         }),
         answer: (headers) =>
@@ -166,7 +167,7 @@ function createAnswerRequest(
             sink,
             events: envelope.operation !== null && isStreaming(envelope.operation),
             keepAlive: deps.keepAlive,
-            headers,
+            headers: () => ({ ...headers(), ...extensions.headers }),
           }),
         onError: (error) => deps.onError(error, request),
         onRefused(error) {
@@ -184,8 +185,9 @@ function createAnswerRequest(
     const giveBodyBack = heldBodyOf(request)?.keep();
     try {
       const { caller } = admissionOf(request);
+      if ('service' in address) refuseOtherAgent(caller, address.service, deps.isService);
       if (caller.anonymous && !maySend(address, request.method)) throw needsCredential();
-      const { ask: parsed, ...form } = parseRequest(request, address, limits);
+      const { ask: parsed, ...form } = await parseRequest(request, address, limits);
       const { operation, params, paramsText, version } = parsed;
       envelope = { ...form, version, operation };
       refuseAmbiguousKeys(params);
@@ -203,7 +205,7 @@ function createAnswerRequest(
         wantsReceipt: deps.receipts === 'always' || headers['x-receipt'] === '1' || headers['x-receipt'] === 'true',
         maxCost: headers[MAX_COST_HEADER] ?? null,
         quote: sends(operation) ? requestedQuote(null, headers, null) : null,
-        extensions: extensions.forAgent,
+        extensions,
         origin: () => deps.origin(request),
       };
       await deps.handler(ask, writer(), gone.signal);
@@ -220,16 +222,13 @@ function createAnswerRequest(
   };
 }
 
-/** The extensions that a request activates at its agent, and the response headers that name those of the gateway. */
-function readExtensions(
-  { headers }: FastifyRequest,
-  { open }: Payments,
-): { readonly forAgent: string | null; readonly activated: Readonly<Record<string, string>> } {
-  const name = headers['a2a-extensions'] === undefined ? 'x-a2a-extensions' : 'a2a-extensions';
-  const all = single(headers[name]);
-  if (!open) return { forAgent: all, activated: {} };
-  const { theirs, x402 } = splitExtensions(all);
-  return { forAgent: theirs, activated: x402 ? { [name]: X402_EXTENSION } : {} };
+/** Throws GatewayError `permission_denied` if the access token is for other agents. */
+function refuseOtherAgent({ agents }: Caller, service: string, isService: (name: string) => boolean): void {
+  if (agents === undefined || agents.some((address) => agentAt(address, isService) === service)) return;
+  throw new GatewayError(
+    'permission_denied',
+    `This access token is only for /a2a/${agents.join(' and /a2a/')}: ask for a token for this agent`,
+  );
 }
 
 /** Only sends can be paid in place. Every other operation needs a credential. */

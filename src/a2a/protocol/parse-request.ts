@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { type JsonObject, isObject, jsonText, NotUtf8, removeAt } from '#wire';
+import { type JsonObject, isObject, NotUtf8, type ReadText, readJsonText, removeAt } from '#wire';
 import { GatewayError } from '#errors';
 import { parseMessage, readClientMessage, messageFault } from '#json-rpc';
 import type { Caller } from '#accounts';
@@ -25,6 +25,7 @@ import { isBareBody, sendFromBare } from '../wire/bare-body.ts';
 import { exactValue } from '../wire/edit-json.ts';
 import { legacyRestParams } from '../wire/rest-legacy.ts';
 import { restParams, matchRest, type RestMatch, type RestVerb } from '../wire/rest.ts';
+import type { Extensions } from './extensions.ts';
 
 /* Reads a request of any version and binding: its address, its version, its operation and its parameters. */
 
@@ -48,8 +49,8 @@ export interface A2aRequest {
   readonly maxCost: string | readonly string[] | null;
   /** The quote that the call is charged by; null or absent for none. */
   readonly quote?: RequestedQuote | null;
-  /** The extensions that the client activates, as in the header; null for none. */
-  readonly extensions: string | null;
+  /** The extensions that the client activates; null for none. */
+  readonly extensions: Extensions | null;
   readonly origin: () => CardOrigin | null;
   /** The id of the client's request, as text for the call's span; null on HTTP+JSON, or if the request has none. */
   readonly rpcId: string | null;
@@ -80,15 +81,15 @@ export class Misread extends Error {
   }
 }
 
-/** Parses a request of any version and binding. Throws Misread, A2aError or GatewayError if it is not valid. */
-export function parseRequest(
+/** Parses a request of any version and binding. Rejects with Misread, A2aError or GatewayError if it is not valid. */
+export async function parseRequest(
   request: FastifyRequest,
   address: Address,
   limits: Pick<Config['limits'], 'jsonDepthMax' | 'jsonKeysMax'>,
-): ParsedRequest {
+): Promise<ParsedRequest> {
   const reading = readVersionOf(request);
   if (reading.version === undefined) {
-    const idText = address.kind === 'rpc' ? idOfBody(request.body) : 'null';
+    const idText = address.kind === 'rpc' ? await idOfBody(request.body, limits) : 'null';
     throw new Misread(new A2aError('VersionNotSupported', reading.fault), idText, '1.0');
   }
   if (address.kind === 'none')
@@ -102,15 +103,18 @@ export function parseRequest(
       headers: { allow },
     });
   }
-  const text = textOf(request.body, limits);
-  if (address.kind === 'rest') return parseRest(address, text, request.query);
-  return parseRpc(address.service, text, saysVersion(request) ? reading.version : null);
+  const read = await readBody(request.body, limits);
+  if (address.kind === 'rest') return parseRest(address, read, request.query);
+  return parseRpc(address.service, read, saysVersion(request) ? reading.version : null);
 }
 
-function textOf(body: unknown, limits: Pick<Config['limits'], 'jsonDepthMax' | 'jsonKeysMax'>): string {
-  if (body === undefined || body === null) return '';
+async function readBody(
+  body: unknown,
+  limits: Pick<Config['limits'], 'jsonDepthMax' | 'jsonKeysMax'>,
+): Promise<ReadText> {
+  if (body === undefined || body === null) return { text: '' };
   try {
-    return jsonText(body as Buffer, limits);
+    return await readJsonText(body as Buffer, limits);
   } catch (error) {
     throw error instanceof NotUtf8 ? new A2aError('ParseError', error.message) : error;
   }
@@ -118,13 +122,13 @@ function textOf(body: unknown, limits: Pick<Config['limits'], 'jsonDepthMax' | '
 
 function parseRest(
   { service, version, match }: Extract<Address, { kind: 'rest' }>,
-  text: string,
+  { text, value: parsed }: ReadText,
   query: unknown,
 ): ParsedRequest {
-  let body: unknown;
+  let body = parsed;
   if (text.trim() !== '') {
     try {
-      body = JSON.parse(text);
+      body ??= JSON.parse(text);
     } catch {
       throw new A2aError('ParseError', messageFault(text).message);
     }
@@ -148,17 +152,17 @@ function parseRest(
 const EMPTY: JsonObject = {};
 
 /** `version` is null if the client named none. Then the method decides, and for unknown methods it is 0.3. */
-function parseRpc(service: string, text: string, version: A2aVersion | null): ParsedRequest {
+function parseRpc(service: string, { text, value }: ReadText, version: A2aVersion | null): ParsedRequest {
   // The parameters are read later, when their version is known.
-  const message = readClientMessage(text, () => null);
-  if (message === undefined) throw noRequest(text, version ?? '0.3');
+  const message = readClientMessage(text, () => null, value);
+  if (message === undefined) throw noRequest(text, undefined, version ?? '0.3');
   if (message?.kind === 'ambiguous')
     throw new Misread(new A2aError('InvalidRequest', message.fault.message), message.idText, version ?? '0.3');
   if (message === null) {
-    const body: unknown = JSON.parse(text);
-    if (isObject(body) && body['id'] === null && messageFault(text).param === 'id')
-      return parseRpc(service, removeAt(text, ['id']), version);
-    if (!isBareBody(body)) throw noRequest(text, version ?? '0.3');
+    const body = value ?? (JSON.parse(text) as unknown);
+    if (isObject(body) && body['id'] === null && messageFault(text, body).param === 'id')
+      return parseRpc(service, { text: removeAt(text, ['id']) }, version);
+    if (!isBareBody(body)) throw noRequest(text, body, version ?? '0.3');
     const params = sendFromBare(withCanonicalNames(body, text));
     const ask = {
       operation: 'send',
@@ -212,14 +216,14 @@ function parseRpc(service: string, text: string, version: A2aVersion | null): Pa
   };
 }
 
-function noRequest(text: string, version: A2aVersion): Misread {
+function noRequest(text: string, parsed: unknown, version: A2aVersion): Misread {
   if (/^[\t\n\r ]*\[/.test(text))
     return new Misread(
       new A2aError('InvalidRequest', 'A2A has no batches. Send batches to POST /api/v1/rpc'),
       'null',
       version,
     );
-  const { kind, message, param, idText } = messageFault(text);
+  const { kind, message, param, idText } = messageFault(text, parsed);
   // A2A's test kit expects this error for params of any other type, although to JSON-RPC a text there is no request.
   const name = param === 'params' ? 'InvalidParams' : FAULTS[kind];
   return new Misread(new A2aError(name, message, param === null ? undefined : { param }), idText ?? 'null', version);
@@ -233,11 +237,11 @@ function nearMethod(version: A2aVersion, method: string): string {
 const FAULTS = { parse: 'ParseError', request: 'InvalidRequest', params: 'InvalidParams' } as const;
 
 /** The id of a request that is refused before parsing, for its error; `null` if it has none. */
-function idOfBody(body: unknown): string {
+async function idOfBody(...body: Parameters<typeof readBody>): Promise<string> {
   try {
-    const text = (body as Buffer).toString('utf8');
-    const message = parseMessage(text);
-    return message?.kind === 'request' ? message.idText : (messageFault(text).idText ?? 'null');
+    const { text, value } = await readBody(...body);
+    const message = parseMessage(text, value);
+    return message?.kind === 'request' ? message.idText : (messageFault(text, value).idText ?? 'null');
   } catch {
     return 'null';
   }

@@ -9,7 +9,7 @@ import { formatUsd } from '#billing/amounts';
 import type { A2aRequest } from './parse-request.ts';
 import { ID_CHARS_MAX } from '../wire/read-send.ts';
 import { taskTo03 } from '../wire/translate.ts';
-import { X402_EXTENSION, X402_FAMILY, X402 } from '../wire/protocol.ts';
+import { X402 } from '../wire/protocol.ts';
 
 /* The x402 extension for A2A: messages that carry a payment, and tasks that wait for one. */
 
@@ -53,19 +53,6 @@ function withoutPayment(text: string): string {
   if (!metadata || text[metadata.start] !== '{') return text;
   const there = KEYS.filter((key) => membersOf(text, metadata.start).has(key));
   return splice(text, [withMembers(text, metadata, Object.fromEntries(there.map((key) => [key, null])))]);
-}
-
-/**
- * Splits the extensions that a client activates. `theirs`: those for the agent, null for none. `x402`: whether the
- * client activates the x402 extension of the gateway.
- */
-export function splitExtensions(extensions: string | null): { readonly theirs: string | null; readonly x402: boolean } {
-  const all = extensions?.split(',') ?? [];
-  const theirs = all.filter((uri) => !uri.trim().startsWith(X402_FAMILY));
-  return {
-    theirs: theirs.length === 0 ? null : theirs.join(','),
-    x402: all.some((uri) => uri.trim() === X402_EXTENSION),
-  };
 }
 
 /**

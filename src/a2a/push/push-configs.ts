@@ -7,7 +7,7 @@ import type { A2aRequest } from '../protocol/parse-request.ts';
 import type { ReplyWriter } from '../protocol/reply-writer.ts';
 import { keyOf } from '../protocol/agent-tasks.ts';
 import { A2aError } from '../wire/errors.ts';
-import type { A2aOperation, A2aVersion } from '../wire/protocol.ts';
+import { type A2aOperation, type A2aVersion, VERSION_HEADER } from '../wire/protocol.ts';
 import { readPushConfig, writePushConfig, type PushConfig } from '../wire/push-config.ts';
 
 interface PushConfigsOptions {
@@ -174,6 +174,7 @@ function toWebhook(version: A2aVersion, { id, url, token, authentication }: Kept
     form: version,
     url,
     headers: {
+      [VERSION_HEADER]: version,
       ...(token === null ? {} : { 'x-a2a-notification-token': token }),
       ...(authentication === null || credentials === null
         ? {}

@@ -107,7 +107,7 @@ export class AgentStream {
   #onlyListen(exchange: UpstreamExchange): void {
     if (!this.#isReported || this.#place !== null || this.#options.operation !== 'stream') return;
     const { deps, call } = this.#message;
-    this.#place = deps.places.take(call.caller.account);
+    this.#place = deps.places.take(ownerOf(call.caller));
     const end = () => exchange.abort(new Error('nobody reads the stream'));
     if (this.#place === null) end();
     else this.#place.over.addEventListener('abort', end, { once: true });

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type LargeStrings, UpstreamFailure } from '#wire';
 import type { Offer } from '#catalog';
+import { ownerOf } from '#tasks';
 import type { GeneratedAdapter, ReplyEnd, Send } from '#call';
 import { broken, readAgentBatches } from '../agent/agent-reply.ts';
 import { chooseLink } from '../agent/resolve.ts';
+import { hear } from '../protocol/extensions.ts';
 import { A2aError, A2A_ERRORS } from '../wire/errors.ts';
 import { AgentStream } from './agent-stream.ts';
 import { claimContext, observationOf } from '../protocol/agent-tasks.ts';
@@ -60,7 +62,7 @@ async function* startAttempt(
   detached: Send,
 ): AsyncGenerator<EventTexts, ReplyEnd<A2aResult>, undefined> {
   const { deps, ask, call } = message;
-  if (ask.taskId === null) await deps.tasks.admit(call.caller.account);
+  if (ask.taskId === null) await deps.tasks.admit(ownerOf(call.caller));
   await claimContext(deps.tasks, call.caller, offer.service, ask.contextId);
   const facts = await deps.cards.facts(offer);
   const link = chooseLink(offer, facts, ask.begunIn ?? ask.version);
@@ -73,6 +75,7 @@ async function* startAttempt(
     const exchange = adapter.ask(facts);
     try {
       const reply = await exchange.head;
+      hear(ask.extensions, reply);
       reading: for await (const batch of readAgentBatches(link, call.id, reply, deps.replyBytesMax, large)) {
         const texts: EventText[] = [];
         try {

@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '#wire';
 import { LISTEN_MS, type StreamQuota } from '#limits';
 import { pinned } from '#catalog';
 import { runFree, type Pipeline } from '#call';
-import type { Task } from '#tasks';
+import { ownerOf, type Task } from '#tasks';
 import type { A2aRequest } from '../protocol/parse-request.ts';
 import type { ReplyWriter } from '../protocol/reply-writer.ts';
 import { type A2aResult, type EventTexts, NO_RESULT } from '../protocol/ending.ts';
@@ -114,12 +114,12 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
   }
 
   return async (ask, task, reply, gone) => {
-    const place = places.take(ask.caller.account);
+    const place = places.take(ownerOf(ask.caller));
     if (place === null) {
       const { code, message } = places.refusal();
       throw new GatewayError(code, message, { retryAfterS: 1 });
     }
-    const key = JSON.stringify([task.service, task.taskId, ask.extensions]);
+    const key = JSON.stringify([task.service, task.taskId, ask.extensions?.forAgent ?? null]);
     const { version, events, leave } = open.get(key) ?? subscribe(key, ask, task);
     const late = events.begun;
     const reader = events.join();

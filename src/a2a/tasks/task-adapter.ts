@@ -5,6 +5,7 @@ import type { Offer } from '#catalog';
 import type { Task, Tasks, TaskKey } from '#tasks';
 import { bytesOfTask } from '../agent/ask-for-task.ts';
 import { broken, readAgent } from '../agent/agent-reply.ts';
+import { hear } from '../protocol/extensions.ts';
 import { agentRequest } from '../agent/agent-request.ts';
 import type { A2aRequest } from '../protocol/parse-request.ts';
 import type { Cards } from '../cards/cards.ts';
@@ -98,6 +99,7 @@ async function* startAttempt(
         if (isReported) exchange.abort(new Error('the gateway stops'));
       });
     const reply = await exchange.head;
+    hear(extensions, reply);
     for await (const agentReply of readAgent(link, requestId, reply, replyBytesMax, large)) {
       if (agentReply.kind === 'error') {
         // An agent that no longer knows a task does no more work on it and is paid nothing.

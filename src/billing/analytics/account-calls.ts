@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { loadStatements, type Query, type Row, type Statement } from '#store';
-import { rowsText } from './sums.ts';
+import { loadStatements, rowsParam, type Query, type Row, type Statement } from '#store';
 
 const SQL = loadStatements(import.meta.url, '../sql/statement.sql', [
   'resolvedCalls',
@@ -26,7 +25,7 @@ export const resolvedCalls = (query: Query, account: string, range: TimeRange) =
 
 /** The same of those that ended on some of its UTC days, in days since 1970-01-01. */
 export const resolvedCallsOfDays = (query: Query, account: string, range: TimeRange, days: readonly number[]) =>
-  inPages(query, SQL.resolvedCallsOfDays, account, range, [rowsText(days.map((day) => [day]))]);
+  inPages(query, SQL.resolvedCallsOfDays, account, range, [rowsParam(days.map((day) => [day]))]);
 
 /** Charged calls alone, with what a statement needs. */
 export const chargedCalls = (query: Query, account: string, range: TimeRange) =>

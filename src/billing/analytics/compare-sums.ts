@@ -1,9 +1,8 @@
-import { loadStatements, type Query, type Row, type RunProgram, type Statement } from '#store';
+import { loadStatements, rowsParam, type Query, type Row, type RunProgram, type Statement } from '#store';
 import { resolvedInGroups } from '#billing/resolved';
 import { archivedUntil } from '#billing';
 import { DAY_MS, dateOf } from './call-facts.ts';
 import { type Cursors, findCursors, findState } from './roll-up-state.ts';
-import { rowsText } from './sums.ts';
 import type { RequestedPart } from './roll-up-program.ts';
 
 const SQL = loadStatements(import.meta.url, './sql/compare-sums.sql', [
@@ -88,7 +87,7 @@ export async function compareSums(
   if (uncounted === null)
     return { name, ok: true, detail: `not compared: more than ${UNCOUNTED_MAX} calls are not added up yet` };
   for (let from = 0; from < uncounted.length; from += PAGE)
-    await query(SQL.addUncounted, [rowsText(uncounted.slice(from, from + PAGE).map((id) => [id]))]);
+    await query(SQL.addUncounted, [rowsParam(uncounted.slice(from, from + PAGE).map((id) => [id]))]);
   const problems: string[] = [];
   for (const { statement, say } of CHECKS) {
     const params = statement.text.includes('$1') ? [usageSince] : [];

@@ -97,6 +97,10 @@ async function readRates(query: Query, ids: readonly string[], rates: Map<string
     rates.set(row['id'] as string, ratesFromText(row['rates'] as string));
 }
 
+/** JSON whose texts have no signs that separate cells: as escapes, they are no part of a formula and mean the same. */
+const tagsCell = (call: ReturnType<typeof fieldsOf>): string =>
+  JSON.stringify(tagsOf(call['tags'])).replace(/[;|]/g, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`);
+
 function rowsOfCall(row: Row, rates: Rates | undefined, month: FocusQuery): readonly FocusRow[] {
   const [call, run] = [fieldsOf(row['lock_detail'] as string), fieldsOf(row['detail'] as string | null)];
   const charged = row['charged'] as bigint;
@@ -119,7 +123,7 @@ function rowsOfCall(row: Row, rates: Rates | undefined, month: FocusQuery): read
     ServiceSubcategory: SUBCATEGORIES[primitive] ?? 'Other (AI and Machine Learning)',
     SubAccountId: key || null,
     SubAccountName: month.keyNames.get(key) ?? null,
-    Tags: JSON.stringify(tagsOf(call['tags'])),
+    Tags: tagsCell(call),
     x_CallId: row['id'] as string,
   };
   const parts = partsOf(charged, priced);
@@ -198,7 +202,7 @@ function rowOfRefund(row: Row, month: FocusQuery): FocusRow {
     SkuPriceId: null,
     SubAccountId: key || null,
     SubAccountName: month.keyNames.get(key) ?? null,
-    Tags: JSON.stringify(tagsOf(call['tags'])),
+    Tags: tagsCell(call),
     x_CallId: (row['id'] as string).slice('refund:'.length),
   };
 }

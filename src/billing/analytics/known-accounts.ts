@@ -1,7 +1,6 @@
-import { createDueWorker, type DueWorker, loadStatements, type Database } from '#store';
+import { createDueWorker, type DueWorker, loadStatements, rowsParam, type Database } from '#store';
 import { hashOf, isWallet, DAY_MS } from './call-facts.ts';
 import { findState } from './roll-up-state.ts';
-import { rowsText } from './sums.ts';
 
 interface KnownAccountsOptions {
   readonly database: Database;
@@ -56,7 +55,7 @@ export function createKnownAccounts({ database, now, everyMs, onError }: KnownAc
         return [`${hashOf(name)}`, isWallet(name) ? 1 : 0, Math.floor(Number(since) / DAY_MS)];
       });
       for (let from = 0; from < rows.length; from += PAGE) {
-        const added = { statement: SQL.addKnownUsers, params: [rowsText(rows.slice(from, from + PAGE))] };
+        const added = { statement: SQL.addKnownUsers, params: [rowsParam(rows.slice(from, from + PAGE))] };
         await database.batch([HOLD, added, ...COUNT_KNOWN_ACCOUNTS]);
       }
       await database.query(SQL.noteAccounts, [at]);

@@ -1,8 +1,8 @@
 import { offerId } from '#billing/amounts';
-import { loadStatements, type Query, type Row } from '#store';
+import { loadStatements, rowsParam, type Query, type Row } from '#store';
 import { daysOf, type DayRange, DAY_MS } from './call-facts.ts';
 import { findState } from './roll-up-state.ts';
-import { rowsText, quantileOf } from './sums.ts';
+import { quantileOf } from './sums.ts';
 import { findHiddenServices, type PublicRange } from './shown-days.ts';
 
 interface ListedService {
@@ -100,12 +100,12 @@ export async function findListing(
   const rows = all.filter((row) => !isHidden(Number(row['day'])));
   const names = [...new Set([...offering, ...rows.map((row) => row['provider'] as string)])].filter((id) => id !== '');
   const offerOf = (provider: string) => offerId({ primitive, provider, service });
-  const attempts = await query(SQL.attemptsOfOffers, [rowsText(names.map((id) => [offerOf(id)])), first, last]);
+  const attempts = await query(SQL.attemptsOfOffers, [rowsParam(names.map((id) => [offerOf(id)])), first, last]);
   const shownDays = daysOf(range).filter((day) => !isHidden(day));
   const times = await query(SQL.timesOfListing, [
     service,
     primitive,
-    rowsText(shownDays.map((day) => [day])),
+    rowsParam(shownDays.map((day) => [day])),
     development,
   ]);
   const { asOf } = await findState(query);

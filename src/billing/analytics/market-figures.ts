@@ -1,8 +1,7 @@
 import { partsOfOffer } from '#billing/amounts';
-import { loadStatements, type Query, type Row } from '#store';
+import { loadStatements, rowsParam, type Query, type Row } from '#store';
 import { daysOf, type DayRange } from './call-facts.ts';
 import { findState } from './roll-up-state.ts';
-import { rowsText } from './sums.ts';
 import { findHiddenServices, findUsers, type PublicRange, type Users } from './shown-days.ts';
 
 /** Sums of calls. `charged` is micro-USD. */
@@ -96,7 +95,7 @@ async function findDays(query: Query, range: DayRange, publicRange: PublicRange)
   const users = await findUsers(query, range, publicRange);
   const isHidden = (day: number) => users.isHidden(day, sums.has(day));
   const days = daysOf(range).filter(isHidden);
-  const hidden = rowsText(days.map((day) => [day]));
+  const hidden = rowsParam(days.map((day) => [day]));
   const hiddenServices = await findHiddenServices(query, range, publicRange);
   const rows = await query(SQL.listingsOfDays, [first, last, development, hidden, hiddenServices.text]);
   return { sums, users, isHidden, hidden, hiddenServices, listings: rows.map(toListing) };
@@ -117,7 +116,7 @@ async function countUsers(
   const lastShown = Math.max(...[...byDay.keys()].filter((day) => !isHidden(day)));
   const hidden = [...byDay.keys()].filter((day) => isHidden(day) && day < lastShown);
   if (hidden.length === 0) return count;
-  const rows = await query(SQL.usersOfHiddenDays, [first, last, without, rowsText(hidden.map((day) => [day]))]);
+  const rows = await query(SQL.usersOfHiddenDays, [first, last, without, rowsParam(hidden.map((day) => [day]))]);
   return count + Number(rows[0]!['users']);
 }
 

@@ -3,6 +3,7 @@ import {
   createDueWorker,
   DatabaseError,
   loadStatements,
+  rowsParam,
   type Statement,
   type Database,
   type Step,
@@ -13,7 +14,7 @@ import { resolvedInGroups, type JournalPlace } from '#billing/resolved';
 import { COUNT_KNOWN_ACCOUNTS } from './known-accounts.ts';
 import type { ReadPart, RequestedPart, SumsContext } from './roll-up-program.ts';
 import { type Cursors, findCursors, findState, forgetSums, type RollUpState } from './roll-up-state.ts';
-import { firstHour, rowsText, type SumRow, type Sums, SumsOfCalls } from './sums.ts';
+import { firstHour, type SumRow, type Sums, SumsOfCalls } from './sums.ts';
 import { type OfferCost, readCall, toCostFinder } from './call-facts.ts';
 
 interface RollUpOptions {
@@ -209,9 +210,9 @@ function stepsOf(state: RollUpState, cursors: Cursors, { sums, places }: ReadPar
   return [
     { statement: ROLL_UP_SQL.moveVersion, params: [state.version, asOf, at] },
     ...(isAnew ? CLEAR.map((statement) => ({ statement })) : []),
-    { statement: ROLL_UP_SQL.putCursors, params: [rowsText(placeRows)] },
+    { statement: ROLL_UP_SQL.putCursors, params: [rowsParam(placeRows)] },
     ...ADD.flatMap(([table, statement]) =>
-      sums[table].length === 0 ? [] : [{ statement, params: [rowsText(sums[table])] }],
+      sums[table].length === 0 ? [] : [{ statement, params: [rowsParam(sums[table])] }],
     ),
     ...COUNT,
   ];
@@ -244,7 +245,7 @@ async function readPart(
   const costOf = toCostFinder(costs);
   for (let begin = 0; begin < ids.length; begin += PAGE) {
     const page = ids.slice(begin, begin + PAGE).map((id) => [id]);
-    for (const row of await query(ROLL_UP_SQL.findManyResolved, [rowsText(page)])) {
+    for (const row of await query(ROLL_UP_SQL.findManyResolved, [rowsParam(page)])) {
       const call = readCall(row, costOf);
       if (call) sums.add(call);
     }

@@ -1,6 +1,5 @@
-import { loadStatements, type Query, type Database } from '#store';
+import { loadStatements, rowsParam, type Query, type Database } from '#store';
 import { DEVELOPMENT, DEVELOPMENT_HASH, type DayRange, DAY_MS } from './call-facts.ts';
-import { rowsText } from './sums.ts';
 
 /** Which days and calls are public. */
 export interface PublicRange {
@@ -58,13 +57,13 @@ export async function findHiddenServices(
   publicRange: PublicRange,
   { primitive, service } = { primitive: '', service: '' },
 ): Promise<HiddenServices> {
-  if (publicRange.usersMin === 0) return { has: () => false, text: rowsText([]) };
+  if (publicRange.usersMin === 0) return { has: () => false, text: rowsParam([]) };
   const development = publicRange.development ? 1 : 0;
   const params = [first, last, development, uncountedAccount(publicRange), publicRange.usersMin, primitive, service];
   const rows = await query(SQL.hiddenServices, params);
   const hidden = rows.map((row) => [Number(row['day']), row['primitive'] as string, row['service'] as string] as const);
   const keys = new Set(hidden.map((each) => keyOf(...each)));
-  return { has: (...parts) => keys.has(keyOf(...parts)), text: rowsText(hidden) };
+  return { has: (...parts) => keys.has(keyOf(...parts)), text: rowsParam(hidden) };
 }
 
 const keyOf = (day: number, primitive: string, service: string): string => `${day} ${primitive} ${service}`;

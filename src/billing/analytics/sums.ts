@@ -336,10 +336,3 @@ export function quantileOf(buckets: ReadonlyMap<number, number>, p: number): num
   }
   return null;
 }
-
-/** Encodes rows as one parameter: a JSON object with a member for each row. json_each of both engines reads it. */
-export function rowsText(rows: readonly SumRow[]): string {
-  let text = '';
-  for (const row of rows) text += `${text === '' ? '{' : ','}"${text.length}":${JSON.stringify(row)}`;
-  return text === '' ? '{}' : `${text}}`;
-}

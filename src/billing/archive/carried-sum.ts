@@ -41,6 +41,11 @@ const SQL = loadStatements(import.meta.url, '../sql/carried-sum.sql', [
   'carriedOfAccount',
 ]);
 
+const CARRIED_OF_TAG = {
+  sqlite: SQL.carriedOfTag,
+  postgres: { ...SQL.carriedOfTag, text: SQL.carriedOfTag.text.replaceAll('instr(', 'strpos(') },
+};
+
 /**
  * So many calls are added up in a few milliseconds. More calls are read on a separate connection, so that they do not
  * delay the writers.
@@ -53,7 +58,7 @@ const FEW = 5_000;
  * Rejects with the database's error.
  */
 export async function readCarriedSum(
-  database: Pick<Database, 'query' | 'snapshot'>,
+  database: Pick<Database, 'query' | 'snapshot' | 'engine'>,
   budget: CarryingBudget,
   before: Pick<CarriedSum, 'edge' | 'settled'> | null,
   settledBy: number,
@@ -75,11 +80,13 @@ export async function readCarriedSum(
     account,
     from,
     ` ${id} `,
-    ...(tag === undefined ? [scope === 'account' ? '' : ` ${name}:`, member ?? ''] : [tag.name, tag.value]),
+    ...(tag === undefined
+      ? [scope === 'account' ? '' : ` ${name}:`, member ?? '']
+      : [JSON.stringify({ [tag.name]: tag.value }).slice(1, -1)]),
     Math.max(from, settledBy),
     start ?? 0,
   ];
-  const statement = tag === undefined ? SQL.carriedByCalls : SQL.carriedOfTag;
+  const statement = tag === undefined ? SQL.carriedByCalls : CARRIED_OF_TAG[database.engine];
   const hasMany = (await database.query(SQL.hasManyCalls, [account, from, FEW])).length > 0;
   const [row] = hasMany
     ? await database.snapshot(`limit ${id}`, (query) => query(statement, params))

@@ -25,7 +25,8 @@ const GROUP_MAX = 200;
 const KNOWN_MAX = 100_000;
 
 /**
- * Stores every price that calls were ever made with. Prices are immutable, so a charge can be recomputed years later.
+ * Stores every price that calls were ever locked at, and those of the operator's file. Prices are immutable, so a
+ * charge can be recomputed years later.
  */
 export function createPriceBook(database: Database, now: () => number = Date.now): PriceBook {
   const known = new Set<string>();

@@ -33,22 +33,25 @@ FROM edges LEFT JOIN calls ON 1 = 1
 GROUP BY edge
 
 -- name: carriedOfTag
--- The same of the calls with the value $5 of the tag $4. $6: at most this edge. A call under other calls counts by the
--- tags and the time of the topmost call, whose lock pays for it. json() is a function of SQLite and a cast of PostgreSQL.
+-- The same of the calls with the tag $4, as JSON writes it: "name":"value". $5: at most this edge. $6: the start of the
+-- period. A call under other calls counts by the tags and the time of the topmost call, whose lock pays for it.
+-- lock_detail is compared as text, because PostgreSQL refuses to parse some texts (U+0000). Its last member has the
+-- tags, and JSON escapes the quotes in its texts, so nothing else of it can be taken for a tag. PostgreSQL names instr
+-- strpos.
 WITH calls AS (
   SELECT created_at, charged, CASE state WHEN 'held' THEN 1 ELSE 0 END AS running, CASE state WHEN 'held' THEN amount - lent ELSE 0 END AS locked
   FROM locks
   WHERE account = $1 AND created_at >= $2
     AND (resolved_at IS NULL OR resolved_at >= (SELECT COALESCE(MAX(ends_at), 0) FROM archives) OR id IN (SELECT id FROM archived_kept WHERE archive = (SELECT MAX(number) FROM archives)))
     AND replace(' ' || COALESCE(budget, '') || ' ', $3, '') = ' ' || COALESCE(budget, '') || ' '
-    AND CASE WHEN parent IS NULL THEN (json(lock_detail) -> 'tags' ->> CAST($4 AS TEXT)) = $5 ELSE EXISTS (
+    AND CASE WHEN parent IS NULL THEN instr(lock_detail, '"tags":{') > 0 AND instr(substr(lock_detail, instr(lock_detail, '"tags":{')), $4) > 0 ELSE EXISTS (
       WITH RECURSIVE above (parent, created_at, lock_detail) AS (
         SELECT one.parent, one.created_at, one.lock_detail FROM locks AS one WHERE one.id = locks.parent
         UNION ALL SELECT one.parent, one.created_at, one.lock_detail FROM above JOIN locks AS one ON one.id = above.parent)
-      SELECT 1 FROM above WHERE above.parent IS NULL AND above.created_at >= $7
-        AND (json(above.lock_detail) -> 'tags' ->> CAST($4 AS TEXT)) = $5) END
+      SELECT 1 FROM above WHERE above.parent IS NULL AND above.created_at >= $6 AND instr(above.lock_detail, '"tags":{') > 0
+        AND instr(substr(above.lock_detail, instr(above.lock_detail, '"tags":{')), $4) > 0) END
 ),
-edges AS (SELECT COALESCE(MIN(created_at), $6) AS edge FROM calls WHERE running = 1 AND created_at < $6)
+edges AS (SELECT COALESCE(MIN(created_at), $5) AS edge FROM calls WHERE running = 1 AND created_at < $5)
 SELECT edge, CAST(COALESCE(SUM(charged), 0) AS BIGINT) AS spent, CAST(COALESCE(SUM(locked), 0) AS BIGINT) AS locked,
   CAST(COALESCE(SUM(running), 0) AS BIGINT) AS running, CAST(COALESCE(SUM(CASE WHEN created_at < edge THEN charged ELSE 0 END), 0) AS BIGINT) AS settled
 FROM edges LEFT JOIN calls ON 1 = 1

@@ -3,6 +3,7 @@ import { dropOldest } from '#wire';
 import type { LockResolution } from '#billing';
 import { METERS, type Usage } from '#billing/amounts';
 import type { Call } from '#call';
+import { fieldsRefusedBy } from '#call/refused-fields';
 import type { Offer } from '#catalog';
 import { OWN_ACCOUNT } from '#accounts';
 import { admissionOf } from '#http';
@@ -37,6 +38,15 @@ export function createCallLog(
   spanOf: SpanOf = () => null,
   outages: OutageLog = createOutageLog(logger, () => performance.now()),
 ): CallSink {
+  /** The number of fields that the log has toldCounts of as refused by an offer. */
+  const toldCounts = new WeakMap<Offer, number>();
+  const tellRefused = (call: Call, offer: Offer): void => {
+    const fields = fieldsRefusedBy(offer);
+    const before = fields.length === 0 ? 0 : (toldCounts.get(offer) ?? 0);
+    if (fields.length === before) return;
+    toldCounts.set(offer, fields.length);
+    logger.warn({ generation_id: call.id, ...placeOf(offer), fields: fields.slice(before), ...spanOf(call) }, REFUSED);
+  };
   return {
     attemptFailed(call, offer, failure) {
       const facts = {
@@ -74,6 +84,7 @@ export function createCallLog(
       );
     },
     finished(call, outcome) {
+      if (outcome.offer !== null) tellRefused(call, outcome.offer);
       if (isOwn(call) && outcome.offer !== null && !outcome.error)
         outages.works(listsOf(outcome.offer), placeOf(outcome.offer), 'the service can be reached again');
       const [level, message] = call.free === null ? (['info', 'call'] as const) : (['debug', 'free call'] as const);
@@ -82,6 +93,7 @@ export function createCallLog(
   };
 }
 
+const REFUSED = 'the service refuses fields that the gateway adds: they are left out from now on';
 const UNREACHED = 'the service cannot be reached: its lists are read again later';
 const isOwn = ({ caller }: Call): boolean => caller.account === OWN_ACCOUNT;
 const listsOf = ({ id }: Offer): string => `lists ${id}`;

@@ -2,28 +2,44 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
 import type { MicroUsd } from '#billing/amounts';
-import { Shares } from '#wire';
+import { PartyShares } from '#wire/places';
 
 /** A cell of a table. null is an empty cell. */
 export type Cell = string | number | null;
 
-/** Spreadsheets treat a text with such a first character as a formula. */
-const FORMULA = /^[=+\-@\t\r]/;
-const QUOTED = /[",\r\n]/;
+/**
+ * Spreadsheets take a text that begins with such a sign for a formula, also a wide one, and behind spaces. Where
+ * semicolons or tabs separate cells, quotes inside of a line mean nothing, so each part may be a text of its own.
+ * Matches all before a sign that may be the end of a cell, in one piece.
+ */
+const BEFORE_SIGN = /(?<![;|\s\p{Cf}])[;|\s\p{Cf}]*(?=[=+\-@\uFF1D\uFF0B\uFF0D\uFF20\uFE62\uFE63\uFE66\uFE6B])/gu;
+const SEPARATORS = /[;|\t\r\n]/;
+/** Spreadsheets take a negative number as it is. */
+const NEGATIVE = /^-\d+(?:\.\d+)?$/;
+const QUOTED = /[",;\t\r\n]/;
 
-/** Writes a line of RFC 4180. A text that looks like a formula gets an apostrophe in front. */
+/** Writes a line of RFC 4180. A text or a part of it that looks like a formula gets an apostrophe in front. */
 export const csvLine = (cells: readonly Cell[]): string => `${cells.map(cellText).join(',')}\r\n`;
 
 function cellText(cell: Cell): string {
   if (cell === null) return '';
   if (typeof cell === 'number') return String(cell);
-  const text = FORMULA.test(cell) ? `'${cell}` : cell;
+  const text = NEGATIVE.test(cell) ? cell : withoutFormulas(cell);
   return QUOTED.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
+function withoutFormulas(text: string): string {
+  const marked = text.replaceAll(BEFORE_SIGN, (before, at: number) => {
+    const blanks = before.split(SEPARATORS).at(-1)!;
+    if (at > 0 && blanks === before) return before;
+    return `${before.slice(0, before.length - blanks.length)}'${blanks}`;
+  });
+  return /^[\t\r]/.test(marked) ? `'${marked}` : marked;
+}
+
 export function csvUsd(amount: MicroUsd): string {
-  const digits = amount.toString().padStart(7, '0');
-  return `${digits.slice(0, -6)}.${digits.slice(-6)}`;
+  const digits = (amount < 0n ? -amount : amount).toString().padStart(7, '0');
+  return `${amount < 0n ? '-' : ''}${digits.slice(0, -6)}.${digits.slice(-6)}`;
 }
 
 export const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
@@ -31,11 +47,11 @@ export const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 /** The `content-disposition` header that makes browsers save a file under this name. */
 export const savedAs = (name: string): string => `attachment; filename="${name}"`;
 
-/** Files that are downloaded at the same time, by account. Each reads a page of calls at a time. */
-const DOWNLOADS = new Shares(64, 4);
+/** Files that are downloaded at the same time, by account and its keys. Each reads a page of calls at a time. */
+const DOWNLOADS = new PartyShares(4, 64);
 
 /**
- * Sends a file whose lines are read while the client downloads it. `party`: the account that requested it. Throws
+ * Sends a file whose lines are read while the client downloads it. `party`: who requested it, see partyOf. Throws
  * GatewayError `rate_limit_exceeded` if it downloads too many files.
  */
 export function sendCsv(
@@ -68,10 +84,3 @@ export const jsonOrCsv = (description: string, schema: object) => ({
     'text/csv': { schema: { type: 'string', description: 'RFC 4180, with a line of names.' } },
   },
 });
-
-/**
- * A line of a file for programs: a text is as it is, also if a spreadsheet takes it for a formula. null is an empty
- * cell.
- */
-export const focusLine = (cells: readonly (string | null)[]): string =>
-  `${cells.map((cell) => (cell !== null && QUOTED.test(cell) ? `"${cell.replaceAll('"', '""')}"` : (cell ?? ''))).join(',')}\r\n`;

@@ -144,6 +144,7 @@ const OUTWARD = [
   'x-cost-usd',
   'x-provider',
   'x-tollgate-dropped',
+  'x-tollgate-stops',
   'x-tollgate-wire',
   'x-max-tokens',
   'x-receipt',

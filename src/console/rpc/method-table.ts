@@ -79,7 +79,7 @@ function post(words: Words, url: string): RpcMethod {
 function queryOf(params: JsonObject): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(params)) {
-    if (name === '_meta') continue;
+    if (name === '_meta' || value === null) continue;
     if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean')
       throw badParams(`${name} must be a string, a number or a boolean`, name);
     query.append(name, String(value));
@@ -109,7 +109,7 @@ function toEndpoint(
   const { [param]: name } = params;
   return {
     verb: 'POST' as const,
-    path: name === undefined ? path : `${path}/${pathOf(name, param)}`,
+    path: name === undefined || name === null ? path : `${path}/${pathOf(name, param)}`,
     body: `{"jsonrpc":"2.0","id":${request.idText},"method":${JSON.stringify(method)},"params":${paramsWithout(request, [param, ...without])}}`,
   };
 }

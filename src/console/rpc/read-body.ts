@@ -2,6 +2,7 @@ import {
   elementsOf,
   NotUtf8,
   readJsonText,
+  type ReadText,
   type JsonLimits,
   RawJsonError,
   interpretedFields,
@@ -26,16 +27,17 @@ export type Body =
 
 /** Reads an untrusted body. Never rejects because of its content. */
 export async function readBody(bytes: Buffer, limits: JsonLimits): Promise<Body> {
-  let text: string;
+  let read: ReadText;
   try {
-    text = await readJsonText(bytes, limits);
+    read = await readJsonText(bytes, limits);
   } catch (error) {
     if (error instanceof GatewayError)
       return refuse(error instanceof NotUtf8 ? CODE.parse : CODE.invalidRequest, error.message);
     throw error;
   }
+  const { text, value } = read;
   if (!/^[\t\n\r ]*\[/.test(text)) {
-    const entry = readEntry(text);
+    const entry = readEntry(text, value);
     return entry === undefined ? noJson(text) : { kind: 'single', entry };
   }
   return readBatch(text);
@@ -79,10 +81,10 @@ interface RefusedEntry {
 }
 
 /** Reads one entry; undefined if the text is not JSON. */
-export function readEntry(text: string): BatchEntry | undefined {
-  const message = readClientMessage(text, (params) => ambiguousKeyAt(params, INTERPRETED_FIELDS, 'params.'));
+export function readEntry(text: string, parsed?: unknown): BatchEntry | undefined {
+  const message = readClientMessage(text, (params) => ambiguousKeyAt(params, INTERPRETED_FIELDS, 'params.'), parsed);
   if (message === undefined) return undefined;
-  if (message === null) return faultOf(text);
+  if (message === null) return faultOf(text, parsed);
   if (message.kind === 'ambiguous') {
     const { idText, where, fault } = message;
     return refuseEntry(
@@ -103,8 +105,8 @@ const INTERPRETED_FIELDS: InterpretedFieldsAt = [
   [['_meta'], interpretedFields([KEY, MAX_COST_META, RECEIPT, PAYMENT])],
 ];
 
-function faultOf(text: string): BatchEntry {
-  const { kind, message, param, idText } = messageFault(text);
+function faultOf(text: string, parsed: unknown): BatchEntry {
+  const { kind, message, param, idText } = messageFault(text, parsed);
   // An invalid notification gets no answer, like a valid one.
   if (kind === 'params')
     return idText === null ? { kind: 'silent' } : refuseEntry(idText, CODE.invalidParams, message, param ?? undefined);

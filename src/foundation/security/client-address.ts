@@ -1,4 +1,4 @@
-import { BlockList, isIP, isIPv6 } from 'node:net';
+import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 
 /** True for the address of a trusted proxy in front of this gateway, whose X-Forwarded-For is believed. */
 export type Trust = (address: string) => boolean;
@@ -46,6 +46,30 @@ export function networkOf(address: string): string {
     .map((group) => Number.parseInt(group, 16).toString(16))
     .join(':');
 }
+
+/** How much of a level's text each of its networks has, the widest first: /24 and /32, or /48, /56 and /64. */
+const CUTS_V4 = [7, 9];
+const CUTS_V6 = [12, 14, 16];
+const NETWORK_V6 = /^[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){3}$/;
+
+/**
+ * The networks that an address or its `networkOf` is in, from the widest to its own: /24 and /32 of IPv4, /48, /56 and
+ * /64 of IPv6, because a site has many networks of 64 bits for nothing. Each is the beginning of the next, of digits
+ * that any collation sorts alike. A name that is no address stands for itself.
+ */
+export function networkLevels(address: string): readonly string[] {
+  const network = networkOf(address);
+  if (isIPv4(network)) return levelsOfPath(`g${network.split('.').map(hexOf).join('')}`);
+  if (!NETWORK_V6.test(network)) return [network];
+  const groups = network.split(':');
+  return levelsOfPath(groups.map((group) => group.padStart(4, '0')).join(''));
+}
+
+/** The levels of a text that networkLevels has as the last one. */
+export const levelsOfPath = (path: string): readonly string[] =>
+  (path.startsWith('g') ? CUTS_V4 : CUTS_V6).map((cut) => path.slice(0, cut));
+
+const hexOf = (octet: string): string => Number(octet).toString(16).padStart(2, '0');
 
 /** The place of an address: a network of 256 IPv4 addresses, or of 64 bits of IPv6, and never one device. */
 export function placeOf(address: string): string {

@@ -1,4 +1,12 @@
-export { type Trust, clientAddress, createTrust, networkOf, placeOf } from './client-address.ts';
+export {
+  type Trust,
+  clientAddress,
+  createTrust,
+  levelsOfPath,
+  networkLevels,
+  networkOf,
+  placeOf,
+} from './client-address.ts';
 export {
   type OwnOrigin,
   type RequestedAddress,
@@ -17,6 +25,7 @@ export {
   SIGN_IN_HEADERS,
   type Scrub,
   UNPRINTABLE,
+  INVISIBLE,
   createScrubber,
   oneLine,
   printable,

@@ -5,6 +5,8 @@ export const SERVICE_NAME_MAX = 128;
 
 /** Control, format (bidi overrides, zero width), line separators, surrogates, private and unassigned code points. */
 export const UNPRINTABLE: RegExp = /[\p{C}\p{Zl}\p{Zp}]/u;
+/** As UNPRINTABLE, without private and unassigned code points, which a font may show: for names that people choose. */
+export const INVISIBLE: RegExp = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 /** As UNPRINTABLE, and blank letters: fillers of Hangul, selectors of variants, the empty cell of Braille. */
 const UNSEEN = /[\p{C}\p{DI}\p{Zl}\p{Zp}\u{2800}]/gu;
 /** Marks of one letter. More than four, the most that a script needs, cover the lines above and below. */

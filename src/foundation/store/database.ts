@@ -33,8 +33,8 @@ export interface Database {
    * to the data of the snapshot; null on PostgreSQL. The statements of `temporary` create tables and views that end
    * with the snapshot. Only these tables can be written.
    *
-   * `party`: who requested it, such as an account. A few snapshots are read at once, parties take turns, and one that
-   * has too many is refused (`CROWDED`). null for the work of the gateway itself, which does not wait for others.
+   * `party`: who requested it, such as an account, see partyOf. A few snapshots are read at once, parties take turns,
+   * and one that has too many is refused (`CROWDED`). null for the gateway itself, which does not wait for others.
    */
   snapshot<T>(
     party: string | null,

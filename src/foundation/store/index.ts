@@ -20,4 +20,4 @@ export type { PostgresDatabase, PostgresSession } from './postgres.ts';
 export { type RedisClient, connectRedis } from './redis.ts';
 export { type SharedClock, createSharedClock, followDatabase } from './shared-clock.ts';
 export type { Prepare } from './statement.ts';
-export { isOne, listParam, loadStatements, numberOrNull, rowReader } from './statement.ts';
+export { isOne, listParam, loadStatements, numberOrNull, rowReader, rowsParam } from './statement.ts';

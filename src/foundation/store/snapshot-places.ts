@@ -1,4 +1,4 @@
-import { Places, Shares } from '#wire/places';
+import { accountOfParty, PartyShares, Places } from '#wire/places';
 import { CROWDED, DatabaseError } from './database.ts';
 
 /** Snapshots that are read at the same time. Each has a thread of its own, or one of the ten connections. */
@@ -13,14 +13,14 @@ const OF_ONE_MAX = 32;
  */
 export function createSnapshotPlaces() {
   const places = new Places({ total: RUNNING_MAX, perShare: RUNNING_MAX });
-  const waiting = new Shares(WAITING_MAX, OF_ONE_MAX);
+  const waiting = new PartyShares(OF_ONE_MAX, WAITING_MAX);
   return async <T>(party: string | null, read: () => Promise<T>): Promise<T> => {
     if (party === null) return read();
     if (!waiting.mayTake(party))
       throw new DatabaseError('Too many figures are being read at once', { code: CROWDED, unavailable: true });
     waiting.take(party);
     try {
-      const place = await places.take(party);
+      const place = await places.take(party, { share: accountOfParty(party) });
       return await read().finally(() => place!.release());
     } finally {
       waiting.leave(party);

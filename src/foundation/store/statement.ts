@@ -46,11 +46,20 @@ type Conversions<T> = {
 };
 
 /**
- * A list of texts as one parameter, in a form that both engines read: a JSON object whose members are arrays with one
- * text each. A statement takes it apart with `SELECT value ->> 0 FROM json_each($1)`.
+ * Rows as one parameter, in a form that both engines read: a JSON object whose members are arrays. A statement takes it
+ * apart with `SELECT value ->> 0, value ->> 1 FROM json_each($1)`.
  */
-export const listParam = (texts: readonly string[]): string =>
-  JSON.stringify(Object.fromEntries(texts.map((text, index) => [index, [text]])));
+export function rowsParam(rows: Iterable<readonly (string | number)[]>): string {
+  let text = '';
+  for (const row of rows) text += `${text === '' ? '{' : ','}"${text.length}":${JSON.stringify(row)}`;
+  return text === '' ? '{}' : `${text.includes('\\u') ? text.replace(UNREADABLE, '\\ufffd') : text}}`;
+}
+
+/** The escapes of U+0000 and of half a surrogate pair: PostgreSQL refuses the whole text because of one. */
+const UNREADABLE = /(?<=(?:^|[^\\])(?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g;
+
+/** A list of texts as one parameter, see rowsParam. */
+export const listParam = (texts: readonly string[]): string => rowsParam(texts.map((text) => [text]));
 
 export const numberOrNull = (value: Value): number | null => (value === null ? null : Number(value));
 export const isOne = (value: Value): boolean => value === 1n;

@@ -7,6 +7,7 @@ export {
   type JsonLimits,
   type JsonObject,
   NotUtf8,
+  type ReadText,
   TooMuchStructure,
   guardInTurns,
   hasByteOrderMark,
@@ -47,7 +48,7 @@ export {
 } from './json/raw-json.ts';
 export { syntaxFault } from './json/syntax-error.ts';
 export { createByteBuffer, createLines } from './lines.ts';
-export { EventError, type SseEvent, createEventReader, eventText } from './reply/event-reader.ts';
+export { EventError, type SseEvent, createEventReader, eventText, STREAM_HEADERS } from './reply/event-reader.ts';
 export {
   LargeStrings,
   type MarkedText,

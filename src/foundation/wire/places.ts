@@ -1,7 +1,7 @@
 import { getOrInsert } from './collections.ts';
-import { Shares } from './shares.ts';
+import { accountOfParty, PartyShares, partyOf, Shares } from './shares.ts';
 
-export { Shares };
+export { accountOfParty, PartyShares, partyOf, Shares };
 
 interface PlacesOptions {
   readonly total: number;

@@ -26,6 +26,7 @@ export {
   contextExceeded,
   failedByItsOwnWords,
   failedInChoice,
+  isError,
   malformed,
   toFailure,
   tooLarge,

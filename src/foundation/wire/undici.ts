@@ -113,8 +113,18 @@ export function noteUnread<D extends Connecting>(dispatcher: D): D {
   return dispatcher;
 }
 
-/** Whether a request failed on a connection that had served before, without a byte of its reply, see noteUnread. */
-export const wasUnread = (error: Error): boolean => UNREAD.has(error);
+/**
+ * A server closes an idle connection at the moment at which the request meets it. One that was silent for longer may
+ * have read the request, and may be at work for it: load balancers close such connections too.
+ */
+const UNREAD_MS_MAX = 1_000;
+
+/**
+ * Whether a request failed on a connection that had served before, within a second and without a byte of its reply, see
+ * noteUnread. `begunAt`: when the request began on it, by `performance.now()`.
+ */
+export const wasUnread = (error: Error, begunAt: number): boolean =>
+  UNREAD.has(error) && performance.now() - begunAt <= UNREAD_MS_MAX;
 
 /** The message of undici's error. */
 export const INTERIM_REFUSED = 'bad response';

@@ -1,16 +1,19 @@
 import { isPromise } from '#wire';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { ACCOUNT_HEADER, type Caller, letAct, letSpend, namesInHeaders } from '#accounts';
-import { addressOf, admissionOf, letCookieCount, noteAdmission } from '#http';
+import { ACCOUNT_HEADER, type Access, type Caller, letAct, letSpend, namesInHeaders } from '#accounts';
+import { addressOf, admissionOf, clientNetworkOf, letCookieCount, noteAdmission } from '#http';
 import { type Admission, rateHeaders } from '#limits';
 import type { Pipeline } from '#call';
 import { refuseRepeatedCredentials } from './credential.ts';
+import { letOldTextCount } from './full-rights.ts';
 import { noteAsked } from './oauth/resources.ts';
 
 function withNames(admission: Admission, request: FastifyRequest): Admission {
   const names = namesInHeaders(request.headers, admission.caller);
   return names === null ? admission : { ...admission, caller: { ...admission.caller, ...names } };
 }
+
+const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
 /** Finds the admission of a request. Throws at a route that is not behind admission. */
 export type AdmissionOf = (request: FastifyRequest) => Admission;
@@ -42,14 +45,14 @@ export function requireAdmission(
     let admission: Admission | Promise<Admission>;
     try {
       refuseRepeatedCredentials(request.raw.rawHeaders);
-      // No cache on the way may store a response to a session. A route can override the header.
-      if (cookies && request.headers.cookie !== undefined && letCookieCount(request))
-        void reply.header('cache-control', 'no-store');
+      if (cookies && request.headers.cookie !== undefined) letCookieCount(request);
       if (request.headers[ACCOUNT_HEADER] !== undefined) {
         const { actsAs } = request.routeOptions.config;
         if (actsAs !== undefined) letAct(request.headers, actsAs);
         else if (spending) letSpend(request.headers);
       }
+      if (!calls && (READS.has(request.method) || request.routeOptions.config.ofCalls))
+        letOldTextCount(request.headers);
       noteAsked(request);
       admission = admit(request.headers, addressOf(request), calls);
     } catch (error) {
@@ -70,3 +73,18 @@ export function requireAdmission(
     return admission;
   };
 }
+
+/** The account or the network that asks for a public list, and what it may call; null for everything. */
+export interface Asker {
+  readonly name: string;
+  readonly access: Access | null;
+}
+export type AskerOf = (request: FastifyRequest) => Promise<Asker>;
+
+export const createAskerOf =
+  (visitor: Pipeline['visitor']): AskerOf =>
+  async (request) => {
+    const { account, key } = await visitor(request.headers, addressOf(request));
+    const access = key?.access ?? null;
+    return { name: access === null ? clientNetworkOf(request) : account, access };
+  };

@@ -40,7 +40,7 @@ import { createSessionCallers, type SessionCallers, type WebSessions } from './s
 import type { SessionCookies } from './sessions/session-cookie.ts';
 import { readSignIn } from './siwx/header.ts';
 import type { SignIn } from './siwx/sign-in.ts';
-import { refuseRestricted } from './full-rights.ts';
+import { oldTextCounts, refuseRestricted } from './full-rights.ts';
 import type { KeyStore } from './key-store.ts';
 import { createPlaygroundKeys } from './playground-keys.ts';
 
@@ -130,14 +130,14 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     const caller = await playground!.callerOf({ account: acting.account, member, kind });
     return session === undefined ? caller : { ...caller, session };
   };
-  const ofKey = (account: string, key: string): Caller | Promise<Caller> =>
-    after(keys.callerOfHash(key), (caller) => {
+  const ofKey = (account: string, stored: Caller | Promise<Caller>): Caller | Promise<Caller> =>
+    after(stored, (caller) => {
       if (caller.account !== account) throw invalidKey();
       return caller;
     });
   const proved = (headers: IncomingHttpHeaders, address: string, calls: boolean): Caller | Promise<Caller> => {
     const granted = grantOf(headers);
-    if (granted !== undefined) return ofKey(granted.account, granted.key);
+    if (granted !== undefined) return ofKey(granted.account, keys.callerOfSecret(granted.secret));
     const signedIn = readSignIn(headers);
     if (signedIn !== null) return signIn.known(signedIn) ?? signIn.verify(signedIn, address);
     const web = webRequestOf(headers);
@@ -160,7 +160,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     }
     if (kind === null && accessTokens !== null) return byToken(accessTokens, headers, address);
     if (kind === null || kind === 'admin') throw invalidKey();
-    return keys.callerOf(text, address);
+    return calls || oldTextCounts(headers) ? keys.callerOf(text, address) : keys.callerOfPresent(text, address);
   };
 
   return {
@@ -176,7 +176,9 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     async ofStored({ account, apiKey }) {
       const stopped = options.states ? await refuseStopped(options.states, account) : null;
       if (stopped !== null) throw stopped;
-      return served(apiKey === null ? { account, key: null, wallet: null } : await ofKey(account, apiKey));
+      return served(
+        apiKey === null ? { account, key: null, wallet: null } : await ofKey(account, keys.callerOfHash(apiKey)),
+      );
     },
     async act(headers, own) {
       if (spends(headers) && (own.session === undefined || playground === null)) throw nobodyActs();

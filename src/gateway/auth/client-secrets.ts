@@ -6,8 +6,8 @@ import { bearerOf, CLIENT_SECRET_PREFIX, readCredential, unauthorized } from './
 /** A client secret opens realtime sessions of one model, in the name of the key that made it. */
 export interface SecretGrant {
   readonly account: string;
-  /** Hash of the API key. With the key, its secrets end. */
-  readonly key: string;
+  /** SHA-256 of the text of the API key, or the hash of a key whose text nobody has. With it, its secrets end. */
+  readonly secret: string;
   /** The model by the name that its maker gave. */
   readonly model: string;
   readonly session: Readonly<Record<string, unknown>>;
@@ -41,8 +41,8 @@ export function createClientSecrets({
 }): ClientSecrets {
   const texts = createSealedTexts(secret);
   return {
-    issue({ account, key, model, session }, expiresAt) {
-      const sealed = texts.seal(PURPOSE, JSON.stringify([expiresAt, account, key, model, session]));
+    issue({ account, secret: ofText, model, session }, expiresAt) {
+      const sealed = texts.seal(PURPOSE, JSON.stringify([expiresAt, account, ofText, model, session]));
       const text = CLIENT_SECRET_PREFIX + sealed;
       if (text.length <= TEXT_MAX) return text;
       throw new GatewayError(
@@ -55,14 +55,14 @@ export function createClientSecrets({
       if (!text.startsWith(CLIENT_SECRET_PREFIX) || text.length > TEXT_MAX) return null;
       const plainText = texts.open(PURPOSE, text.slice(CLIENT_SECRET_PREFIX.length));
       if (plainText === null) return null;
-      const [expiresAt, account, key, model, session] = JSON.parse(plainText) as [
+      const [expiresAt, account, ofText, model, session] = JSON.parse(plainText) as [
         number,
         SecretGrant['account'],
-        SecretGrant['key'],
+        SecretGrant['secret'],
         SecretGrant['model'],
         SecretGrant['session'],
       ];
-      return expiresAt > now() ? { account, key, model, session } : null;
+      return expiresAt > now() ? { account, secret: ofText, model, session } : null;
     },
   };
 }

@@ -1,9 +1,23 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '#errors';
 import type { Caller } from '#accounts';
 import { invalidKey } from './key-callers.ts';
 import { hasRestriction, type KeyStore } from './key-store.ts';
 import type { Nonces } from './siwx/nonces.ts';
 import { signInError } from './siwx/message.ts';
+
+const OLD_TEXT = Symbol('old text');
+type OldTextHeaders = IncomingHttpHeaders & { [OLD_TEXT]?: true };
+
+/**
+ * Lets the text of a key that was replaced count in this request, although it makes no call. Without it only the
+ * present text may do what is no call: write, and sign in. See letAct.
+ */
+export function letOldTextCount(headers: IncomingHttpHeaders): void {
+  (headers as OldTextHeaders)[OLD_TEXT] = true;
+}
+
+export const oldTextCounts = (headers: IncomingHttpHeaders): boolean => (headers as OldTextHeaders)[OLD_TEXT] === true;
 
 /*
  * Guards of what a caller does besides calls: a key with limits may not, an access token may not, and for the most

@@ -1,7 +1,14 @@
 export { type AdminGate, createAdminGate, gateWithKey } from './administrators/admin-gate.ts';
 export { createAdminKeys } from './administrators/admin-keys.ts';
 export { createAdminLog, logActs } from './administrators/admin-log.ts';
-export { type AdmissionOf, type CallerOf, requireAdmission } from './admission.ts';
+export {
+  type AdmissionOf,
+  type Asker,
+  type AskerOf,
+  type CallerOf,
+  createAskerOf,
+  requireAdmission,
+} from './admission.ts';
 export { createKey, hashKey, parseKey } from './api-key.ts';
 export { type Attempts, createAttempts } from './attempts.ts';
 export { type Authenticator, createAuthenticator } from './authenticator.ts';
@@ -9,6 +16,7 @@ export { type ClientSecrets, createClientSecrets, letSecretCount, type SecretGra
 export { type RunTokens, createRunTokens, refuseRepeatedCredentials } from './credential.ts';
 export {
   isRestricted,
+  letOldTextCount,
   refuseRestricted,
   requireFreshSignature,
   requireFullRights,
@@ -23,7 +31,7 @@ export {
   OWN_SCOPE,
 } from './oauth/protected-resource.ts';
 export type { OwnToken } from './oauth/own-tokens.ts';
-export type { Resources } from './oauth/resources.ts';
+export { agentAt, type Resources } from './oauth/resources.ts';
 export { DPOP_ALGORITHMS } from './oauth/dpop-proof.ts';
 export { adminSessionRoutes, createAdminSessions } from './sessions/admin-sessions.ts';
 export { type SessionCookies, createSessionCookies } from './sessions/session-cookie.ts';

@@ -1,5 +1,5 @@
 import { dropOldest } from '#wire';
-import type { GatewayError } from '#errors';
+import { GatewayError } from '#errors';
 import { type Caller, callerLimits, type LimitsStore } from '#accounts';
 import { hashKey, parseKey } from './api-key.ts';
 import type { Attempts } from './attempts.ts';
@@ -31,11 +31,15 @@ export interface KeyCallers {
    * after too many failures from the address, or the database's error.
    */
   callerOf(text: string, address: string): Caller | Promise<Caller>;
+  /** Like callerOf, for what the text may do only as the present one. It reads past the cache of a second. */
+  callerOfPresent(text: string, address: string): Promise<Caller>;
   /**
    * Like callerOf, for a hash that the gateway itself stored. A stored hash is not a guess, so it is not subject to
    * `attempts`.
    */
   callerOfHash(hash: string): Caller | Promise<Caller>;
+  /** The same for the SHA-256 of a text: what the text made ends with it. */
+  callerOfSecret(secret: string): Caller | Promise<Caller>;
   close(): void;
 }
 
@@ -85,7 +89,7 @@ export function createKeyCallers({
     const record = await (name.startsWith(BY_ID)
       ? keys.findWithLimits(name.slice(BY_ID.length), startedAt)
       : keys.findBySecret(name, startedAt));
-    const caller = knownOf(record, startedAt, acceptDevelopmentKeys);
+    const caller = knownOf(record, name, startedAt, acceptDevelopmentKeys);
     if (counts()) {
       lookups.delete(name);
       known.delete(name);
@@ -143,7 +147,14 @@ export function createKeyCallers({
       }
       return caller;
     },
+    async callerOfPresent(text, address) {
+      if (parseKey(text) === null) throw invalidKey();
+      const caller = await authenticate(hashKey(text), address);
+      if (caller.key?.replaced === true) throw replacedText();
+      return caller;
+    },
     callerOfHash: (hash) => cachedCaller(BY_ID + hash) ?? authenticate(BY_ID + hash, null),
+    callerOfSecret: (secret) => cachedCaller(secret) ?? authenticate(secret, null),
     close() {
       stopKeys();
       stopLimits();
@@ -158,7 +169,7 @@ export function createKeyCallers({
  * The caller of a record, as of the start of its lookup. The result is valid until the earliest of the TTL, the key's
  * expiry, that of its text and the end of a budget's period.
  */
-function knownOf(record: KeyWithLimits | null, at: number, acceptDevelopmentKeys: boolean): CachedCaller {
+function knownOf(record: KeyWithLimits | null, name: string, at: number, acceptDevelopmentKeys: boolean): CachedCaller {
   let until = at + CACHE_TTL_MS;
   const key = record?.hash ?? null;
   if (record === null || record.disabled || (record.development && !acceptDevelopmentKeys))
@@ -174,11 +185,14 @@ function knownOf(record: KeyWithLimits | null, at: number, acceptDevelopmentKeys
     account: record.account,
     key: {
       hash: record.hash,
+      ...(name.startsWith(BY_ID) ? {} : { secret: name }),
+      ...(record.secretEndsAt === null ? {} : { replaced: true }),
       label: record.label,
       development: record.development,
       access: limits.access,
       ...(limits.askAbove === null ? {} : { askAbove: limits.askAbove }),
       ...(limits.tags === null ? {} : { tags: limits.tags }),
+      ...(record.continues === null ? {} : { continues: record.continues }),
       ...(record.member === null ? {} : { member: record.member }),
       ...(hasRestriction(record) ? { restricted: true } : {}),
     },
@@ -190,3 +204,9 @@ function knownOf(record: KeyWithLimits | null, at: number, acceptDevelopmentKeys
 }
 
 export const invalidKey = (): GatewayError => unauthorized('Invalid API key');
+
+const replacedText = (): GatewayError =>
+  new GatewayError(
+    'permission_denied',
+    'This text of the key was replaced. Until it ends it calls and reads, and nothing else: use the new text of the key here',
+  );

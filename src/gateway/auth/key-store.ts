@@ -5,8 +5,6 @@ import {
   callRulesOf,
   inTurn,
   type MinuteRates,
-  LIMIT_RESETS,
-  type SpendLimit,
   patternsToText,
   USUAL_PERCENTAGES,
   type LimitsOf,
@@ -15,6 +13,7 @@ import {
   carryingLimitsOf,
   tagsToText,
 } from '#accounts';
+import { LIMIT_RESETS, type SpendLimit } from '#accounts/names';
 import { createKey, type KeyKind } from './api-key.ts';
 
 /** The one who set the spending limit of a key: the operator, or the owner of the key's account. */
@@ -39,6 +38,8 @@ export interface KeyRecord extends SpendLimit, MinuteRates, CallRules {
    * USUAL_PERCENTAGES, unless percentages are given with the change or were set before.
    */
   readonly limitNotify: readonly number[] | null;
+  /** Whether a stream that breaks off is gone on with, if its request does not say it. null: as the model says. */
+  readonly continues: boolean | null;
   /**
    * The origin of the program that got this key by signing in through the gateway's authorization server, or
    * PLAYGROUND. Nobody has the text of such a key. null for a key that somebody has.
@@ -60,6 +61,7 @@ export type KeyChanges = Partial<
     | 'disabled'
     | 'expiresAt'
     | 'limitNotify'
+    | 'continues'
     | Exclude<keyof SpendLimit, 'carried'>
     | keyof MinuteRates
     | keyof CallRules
@@ -76,6 +78,8 @@ export type NewKeyFields = {
   readonly single?: boolean;
   /** Default `account`. */
   readonly limitBy?: LimitSetter;
+  /** The most keys of the owner. Default KEYS_PER_ACCOUNT_MAX. */
+  readonly most?: number;
   /** No key is made with a session or a key that has ended. Default: the gateway makes it. */
   readonly maker?: Pick<Caller, 'session' | 'key'> | undefined;
 } & Omit<KeyChanges, 'label' | 'disabled'>;
@@ -83,7 +87,12 @@ export type NewKeyFields = {
 /** The client of keys with which browsers of members call. No program can have this text, because it is no origin. */
 export const PLAYGROUND = 'the playground of this gateway';
 
+/** Of a member, or of the account itself, of twice as many of all, see limitText. */
 export const KEYS_PER_ACCOUNT_MAX = 1_000;
+/** The same of an account that never had money, because such accounts cost nothing. */
+export const UNFUNDED_KEYS_MAX = 20;
+/** A key is deleted so long after it has expired. Its name stays. */
+const EXPIRED_KEPT_MS = 90 * 24 * 60 * 60_000;
 /** Names of deleted keys that are kept for the figures of an account. */
 const DELETED_NAMES_MAX = 5_000;
 /** How long the text before may work beside a new one. */
@@ -91,9 +100,9 @@ export const GRACE_S_MAX = 7 * 24 * 60 * 60;
 
 export interface KeyStore {
   /**
-   * Creates a key. `text` is available only here. null if the account has KEYS_PER_ACCOUNT_MAX keys already, if
-   * `member` is not a member of the account or is a viewer, if the credential of `maker` has ended, or if there is one
-   * already of those that are `single`.
+   * Creates a key. `text` is available only here. null if the owner has its share of `most` keys already, if `member`
+   * is not a member of the account or is a viewer, if the credential of `maker` has ended, or if there is one already
+   * of those that are `single`.
    */
   create(fields: NewKeyFields): Promise<{ readonly text: string; readonly record: KeyRecord } | null>;
   find(hash: string): Promise<KeyRecord | null>;
@@ -130,6 +139,8 @@ export interface KeyStore {
    * person's sessions must have ended before, so that none makes another key.
    */
   deleteOfPerson(account: string): Promise<void>;
+  /** Deletes keys that expired 90 days ago, at most `limit`; resolves with their number. */
+  sweep(limit: number): Promise<number>;
   /** Notifies the listeners of a key whose member was removed or got another role. */
   memberChanged(hash: string): void;
   /**
@@ -148,6 +159,7 @@ const SQL = loadStatements(import.meta.url, './sql/keys.sql', [
   'findKeyLabels',
   'updateKey',
   'deleteKey',
+  'sweepExpiredKeys',
   'deleteKeysOfPerson',
   'findKeyOfClient',
   'keepName',
@@ -160,6 +172,8 @@ const SQL = loadStatements(import.meta.url, './sql/keys.sql', [
   'addSecret',
 ]);
 
+/** A key gets another text, and sessions begin with its texts, one after the other. */
+export const turnOfSecrets = (hash: string): string => `secrets of ${hash}`;
 /** Keys of an account are made, and those of a person deleted, one after the other. */
 const turnOf = (account: string): string => `keys of ${account}`;
 
@@ -241,10 +255,11 @@ export function createKeyStore(
         others.limitBy ?? 'account',
         others.client ?? null,
         tagsToText(others.tags ?? null),
+        flagOf(others.continues ?? null),
       ];
       const { session, key } = others.maker ?? {};
       const single = others.single === true ? 1 : 0;
-      const params = [...fields, KEYS_PER_ACCOUNT_MAX, session?.id ?? null, key?.hash ?? null, single];
+      const params = [...fields, others.most ?? KEYS_PER_ACCOUNT_MAX, session?.id ?? null, key?.hash ?? null, single];
       const insert = { statement: SQL.insertKey, params };
       // This update and a removal of the member wait for each other, so that no key outlives its member.
       const touch = { statement: SQL.touchMember, params: [account, others.member ?? ''] };
@@ -302,6 +317,7 @@ export function createKeyStore(
         setter,
         now(),
         ...set(changes.tags === undefined ? undefined : tagsToText(changes.tags), null),
+        ...set(changes.continues === undefined ? undefined : flagOf(changes.continues), null),
       ];
       await prepare(account, hash, changes);
       const update = { statement: SQL.updateKey, params: [hash, account, ...params] };
@@ -323,7 +339,7 @@ export function createKeyStore(
         { statement: SQL.endSessionsOfSecrets, params: [hash] },
         { statement: SQL.addSecret, params: [hash, secret] },
       ];
-      const added = await changing(hash, inTurn(database, `secrets of ${hash}`, steps));
+      const added = await changing(hash, inTurn(database, turnOfSecrets(hash), steps));
       return added.length > 0 ? { text, record: await carrying(row) } : null;
     },
 
@@ -336,6 +352,10 @@ export function createKeyStore(
       const steps = [{ statement: SQL.deleteKeysOfPerson, params: [account] }];
       for (const { hash } of await inTurn(database, turnOf(account), steps))
         for (const listener of listeners) listener(hash as string);
+    },
+
+    async sweep(limit) {
+      return (await database.query(SQL.sweepExpiredKeys, [now() - EXPIRED_KEPT_MS, limit])).length;
     },
 
     memberChanged(hash) {
@@ -373,6 +393,8 @@ const notifyParams = (changes: KeyChanges): Value[] =>
 
 const textOf = (list: readonly number[] | null): string | null => (list === null ? null : JSON.stringify(list));
 
+const flagOf = (flag: boolean | null): Value => (flag === null ? null : Number(flag));
+
 const numberOf = (value: Value): number | null => (value === null ? null : Number(value));
 
 function recordOf(row: Row): KeyRecord {
@@ -394,6 +416,7 @@ function recordOf(row: Row): KeyRecord {
     limitNotify: row['limit_notify'] === null ? null : (JSON.parse(row['limit_notify'] as string) as number[]),
     requestsPerMinute: numberOf(row['requests_per_minute']!),
     tokensPerMinute: numberOf(row['tokens_per_minute']!),
+    continues: row['continues'] === null ? null : row['continues'] === 1n,
     ...callRulesOf(row),
   };
 }

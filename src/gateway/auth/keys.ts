@@ -20,5 +20,6 @@ export {
   createKeyStore,
   GRACE_S_MAX,
   KEYS_PER_ACCOUNT_MAX,
+  UNFUNDED_KEYS_MAX,
 } from './key-store.ts';
 export type { Nonces } from './siwx/nonces.ts';

@@ -106,6 +106,8 @@ async function signedIn(request: FastifyRequest<{ Body: SignInBody }>, deps: Ses
   let caller: Caller;
   if (siwx !== undefined) {
     const signer = deps.signIn.known(siwx) ?? (await deps.signIn.verify(siwx, request.ip));
+    // New wallets cost nothing, so their sign-ins count against the client's network before a nonce is stored.
+    await deps.count(signInsFrom(request.ip), 1);
     await requireFreshSignature(signer, deps.nonces);
     caller = { ...signer, session: { id: '', method: 'wallet' } };
   } else if (key !== undefined) {
@@ -125,8 +127,6 @@ async function signedIn(request: FastifyRequest<{ Body: SignInBody }>, deps: Ses
       );
     caller = { account: DEVELOPMENT_ACCOUNT, key: null, wallet: null, session: { id: '', method: 'development' } };
   }
-  // New wallets cost nothing, so sign-ins with a wallet also count against the client's network.
-  if (siwx !== undefined) await deps.count(signInsFrom(request.ip), 1);
   await deps.count(caller, 1);
   return caller;
 }
@@ -147,6 +147,7 @@ const newSessionOf = ({ account, key, wallet, session }: Caller): Omit<NewSessio
   account,
   signedInBy: session!.method,
   keyHash: key?.hash ?? null,
+  secret: key?.secret,
   wallet: wallet?.caip10 ?? null,
 });
 

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
-import { placeOf } from '#security';
 import { isObject } from '#wire';
 import { anonymousAt, type Caller } from '#accounts';
 import { addressOf, readBytes, toGatewayError, toHttpError } from '#http';
@@ -12,6 +11,7 @@ import { type ClientSecretKeys, clientSecretOf, SECRET_KEY } from './adapter.ts'
 import { type AuthorizationServer, over } from './authorization-server.ts';
 import { CLIENT_AUTH_METHODS, readClientMetadata } from './clients.ts';
 import { describeError } from './error-descriptions.ts';
+import { ERROR_PAGE_HEADERS, errorPage } from './error-page.ts';
 import { authorizationUrl } from './library-request.ts';
 import type { StateStore } from './state-store.ts';
 
@@ -40,8 +40,8 @@ export function authorizationRoutes(deps: AuthorizationRoutesDeps): FastifyPlugi
     await authorization.ready();
     reply.hijack();
     reply.raw.setHeader('x-request-id', request.id);
-    const place = placeOf(addressOf(request));
-    return authorization.answer({ request: request.raw, response: reply.raw }, { body, url, place });
+    const address = addressOf(request);
+    return authorization.answer({ request: request.raw, response: reply.raw }, { body, url, address });
   };
 
   return async (app) => {
@@ -56,11 +56,11 @@ export function authorizationRoutes(deps: AuthorizationRoutesDeps): FastifyPlugi
       if (!authorization.hasAnswered(request.params.id, String(request.query.mark))) throw over();
       await answer(request, reply);
     });
-    app.get('/oauth/jwks', { schema: HIDDEN }, async (request, reply) => {
+    app.get('/oauth/jwks', FOR_ANY_PAGE, async (request, reply) => {
       await answer(request, reply);
     });
     for (const path of ['/oauth/token', '/oauth/revoke'])
-      app.post(path, { schema: HIDDEN }, async (request, reply) => {
+      app.post(path, FOR_ANY_PAGE, async (request, reply) => {
         await attempts
           .check(addressOf(request), async () => {
             const status = await answer(request, reply);
@@ -71,10 +71,6 @@ export function authorizationRoutes(deps: AuthorizationRoutesDeps): FastifyPlugi
             if (!(error instanceof WrongToken)) throw error;
           });
       });
-    for (const path of ['/oauth/token', '/oauth/revoke', '/oauth/jwks'])
-      app.options(path, { schema: HIDDEN }, async (request, reply) => {
-        await answer(request, reply);
-      });
     addMetadata(app, deps);
     if (deps.config.registration) addRegistration(app, deps);
   };
@@ -82,6 +78,8 @@ export function authorizationRoutes(deps: AuthorizationRoutesDeps): FastifyPlugi
 
 /** Clients find these routes in the metadata, and their forms are those of the RFCs. */
 const HIDDEN = { hide: true };
+/** No cookie counts at these, so clients in pages of every origin may use them. */
+const FOR_ANY_PAGE = { schema: HIDDEN, config: { anyPage: true } } as const;
 
 interface GoingOn {
   readonly Params: { readonly id: string };
@@ -101,7 +99,7 @@ function visitorAt(request: FastifyRequest, what: string): Caller {
   return { ...stranger, anonymous: { from: `${stranger.anonymous!.from} ${what}` } };
 }
 
-/** Errors before the library, in the form of RFC 6749 section 5.2. */
+/** Errors before the library, in the form of RFC 6749 section 5.2, and to a browser as a page. */
 function answerError(error: Error, request: FastifyRequest, reply: FastifyReply): void {
   const known = toGatewayError(error);
   if (reply.sent) {
@@ -109,10 +107,11 @@ function answerError(error: Error, request: FastifyRequest, reply: FastifyReply)
     return;
   }
   const { status, headers } = toHttpError(known);
-  void reply
-    .code(status)
-    .headers({ ...headers, 'access-control-allow-origin': '*', 'cache-control': 'no-store' })
-    .send({ error: codeOf(status, request.routeOptions.url), error_description: known.message });
+  const code = codeOf(status, request.routeOptions.url);
+  void reply.code(status).headers({ ...headers, 'cache-control': 'no-store' });
+  if (request.headers.accept?.includes('text/html') !== true)
+    void reply.send({ error: code, error_description: known.message });
+  else void reply.headers(ERROR_PAGE_HEADERS).send(errorPage(code, known.message));
 }
 
 function codeOf(status: number, path: string | undefined): string {
@@ -123,13 +122,10 @@ function codeOf(status: number, path: string | undefined): string {
 
 function addMetadata(app: FastifyInstance, { authorization, config }: AuthorizationRoutesDeps): void {
   for (const path of METADATA) {
-    app.get(path, { schema: HIDDEN }, (_request, reply) => {
+    app.get(path, FOR_ANY_PAGE, (_request, reply) => {
       const issuer = authorization.issuer();
       if (issuer === null) return reply.callNotFound();
-      return reply
-        .header('access-control-allow-origin', '*')
-        .header('cache-control', 'public, max-age=300')
-        .send(metadataOf(issuer, config));
+      return reply.header('cache-control', 'public, max-age=300').send(metadataOf(issuer, config));
     });
   }
 }
@@ -160,18 +156,7 @@ const metadataOf = (issuer: string, { registration, clientDocuments }: Config['a
 /** Clients that have no document register themselves (RFC 7591). */
 function addRegistration(app: FastifyInstance, deps: AuthorizationRoutesDeps): void {
   const { authorization, state, clientSecrets, count, now } = deps;
-  // No credential and no cookie counts here, so pages of any origin may register.
-  const open = (reply: FastifyReply) =>
-    reply.header('access-control-allow-origin', '*').header('cache-control', 'no-store');
-
-  app.options(REGISTER, { schema: HIDDEN }, (_request, reply) =>
-    open(reply)
-      .header('access-control-allow-methods', 'POST')
-      .header('access-control-allow-headers', 'content-type')
-      .code(204)
-      .send(),
-  );
-  app.post(REGISTER, { schema: HIDDEN }, async (request, reply) => {
+  app.post(REGISTER, FOR_ANY_PAGE, async (request, reply) => {
     await count(visitorAt(request, 'registers'), 1);
     if (!isObject(request.body))
       throw new GatewayError('invalid_request', 'The description of a client must be a JSON object');
@@ -185,13 +170,13 @@ function addRegistration(app: FastifyInstance, deps: AuthorizationRoutesDeps): v
       };
       if (code === undefined) throw error;
       const described = describeError({ error: code, description, issuer: authorization.issuer() ?? '' });
-      return open(reply).code(400).send({ error: code, error_description: described });
+      return reply.header('cache-control', 'no-store').code(400).send({ error: code, error_description: described });
     }
     const id = randomBytes(24).toString('base64url');
     const client = { client_id: id, client_id_issued_at: Math.floor(now() / 1_000), ...metadata };
     const payload = { ...client, ...(needsSecret(metadata) ? { [SECRET_KEY]: clientSecrets.id } : {}) };
     const row = { kind: 'Client', id, payload, grantKey: null, expiresAt: now() + REGISTERED_MS };
-    if (!(await state.begin(row, placeOf(addressOf(request)))))
+    if (!(await state.begin(row, addressOf(request))))
       throw new GatewayError(
         'rate_limit_exceeded',
         'Too many clients from your network have registered and were not used: try again later, or use a client with a document of its own',
@@ -203,7 +188,8 @@ function addRegistration(app: FastifyInstance, deps: AuthorizationRoutesDeps): v
           client_secret_expires_at: 0,
         }
       : {};
-    return open(reply)
+    return reply
+      .header('cache-control', 'no-store')
       .code(201)
       .send({ ...client, ...secret });
   });

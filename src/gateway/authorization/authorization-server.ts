@@ -34,7 +34,7 @@ interface Exchange {
 interface AnswerDetails {
   readonly body: Uint8Array | null;
   readonly url?: string | undefined;
-  readonly place: string;
+  readonly address: string;
 }
 
 /** The gateway's own authorization server (OAuth 2.1). The library is loaded at the first request. */
@@ -71,10 +71,10 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
   const { issuer, state, identity } = options;
   let opening: Promise<Opened> | null = null;
   // The library does not tell its adapter of which request it stores something.
-  const answers = new AsyncLocalStorage<{ readonly place: string; readonly response: ServerResponse }>();
+  const answers = new AsyncLocalStorage<{ readonly address: string; readonly response: ServerResponse }>();
   const begin: ProviderDeps['begin'] = async (row) => {
-    const { place = '', response } = answers.getStore() ?? {};
-    if (await state.begin(row, place)) return true;
+    const { address = '', response } = answers.getStore() ?? {};
+    if (await state.begin(row, address)) return true;
     response?.setHeader('retry-after', RETRY_AFTER_S);
     return false;
   };
@@ -124,9 +124,9 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
       await open();
     },
 
-    async answer({ request, response }, { body, url, place }) {
+    async answer({ request, response }, { body, url, address }) {
       const { handle, issuer: own } = await open();
-      await answers.run({ place, response }, () => handle(requestFor(request, own, body, url), response));
+      await answers.run({ address, response }, () => handle(requestFor(request, own, body, url), response));
       return response.statusCode;
     },
 

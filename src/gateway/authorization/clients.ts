@@ -1,5 +1,5 @@
 import type { GuardedFetch } from '#network';
-import { printable } from '#security';
+import { isLoopback, printable } from '#security';
 import { BOUNDS, isObject, parseForeign } from '#wire';
 
 /** The description of a client as far as the gateway reads it, in the names of RFC 7591. */
@@ -54,13 +54,27 @@ const FOREIGN_SCHEMES =
 const CARRIES_ADDRESS = /https?(?::|%3a)/i;
 
 /** The gateway's own pages take no answers, and their host on the page would seem to vouch for the client. */
-function isRedirect(uri: unknown, issuer: string): boolean {
+export function isRedirect(uri: unknown, issuer: string): boolean {
   const url = typeof uri === 'string' && uri.length <= URI_LENGTH_MAX ? URL.parse(uri) : null;
   if (url === null || url.username !== '' || url.password !== '') return false;
   const isLink = !/^https?:$/.test(url.protocol);
   if (isLink && (FOREIGN_SCHEMES.test(url.protocol) || CARRIES_ADDRESS.test(url.href))) return false;
-  return url.origin !== new URL(issuer).origin;
+  return !isSamePlace(url, new URL(issuer));
 }
+
+/** Whether an address leads to the gateway: by any name of this machine, or by its host with a dot at the end. */
+function isSamePlace(url: URL, own: URL): boolean {
+  if (url.protocol !== own.protocol || url.port !== own.port) return false;
+  const [host, ownHost] = [url.hostname.replace(/\.$/, ''), own.hostname.replace(/\.$/, '')];
+  return host === ownHost || (isThisMachine(host) && isThisMachine(ownHost));
+}
+
+/** Also by the names below `localhost`, which browsers lead there, and by addresses of IPv4 in those of IPv6. */
+const isThisMachine = (host: string): boolean =>
+  isLoopback(host) ||
+  host.endsWith('.localhost') ||
+  /^\[::(?:ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4})?\]$/.test(host) ||
+  host === '0.0.0.0';
 
 const TIMEOUT_MS = 2_500;
 

@@ -1,11 +1,13 @@
 import type { AdapterPayload, Configuration, ErrorOut, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { GuardedFetch } from '#network';
+import { createSealedTexts } from '#security';
 import { isObject } from '#wire';
 import { DPOP_ALGORITHMS, type Identity, type KeyStore, OWN_SCOPE, type Resources, signingJwk } from '#auth';
 import type { Config } from '#config';
-import { type ClientSecretKeys, createAdapter } from './adapter.ts';
-import { CLIENT_AUTH_METHODS, createClientFetch } from './clients.ts';
+import { type AdapterDeps, type ClientSecretKeys, createAdapter, refreshTextOf } from './adapter.ts';
+import { CLIENT_AUTH_METHODS, createClientFetch, isRedirect } from './clients.ts';
 import { describeError, describeInAddress } from './error-descriptions.ts';
+import { ERROR_PAGE_HEADERS, errorPage, PAGE_HEADERS } from './error-page.ts';
 import type { StateStore } from './state-store.ts';
 
 export interface ProviderDeps {
@@ -37,22 +39,30 @@ const REFRESH_TTL = 60 * DAY;
 /** The key that a grant is ends earlier. */
 export const GRANT_DAYS_MAX = 366;
 
-/** Of answers that a browser may show: one is a form (`form_post`), whose script the library adds to the policy. */
-const PAGE_HEADERS = {
-  'content-security-policy': "default-src 'none'; script-src; base-uri 'none'; frame-ancestors 'none'",
-  'x-frame-options': 'DENY',
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-};
-
 /** Loads the library, at the first request that needs it, and gives it the rules of this gateway. */
 export async function openProvider(deps: ProviderDeps): Promise<Provider> {
   const { issuer, identity, onError } = deps;
   const library = await loadLibrary();
+  const refreshTexts = createSealedTexts(identity.accepted('refresh tokens'));
   const provider = new library.Provider(issuer, {
     ...endpoints(issuer, identity),
-    ...rules(deps, library),
+    ...rules({ ...deps, refreshTexts }, library),
   });
+  // A token that was forgotten can still say which grant it is of. The types leave the method out.
+  const ofRefresh = provider.RefreshToken.prototype as {
+    generateTokenId?: (this: { readonly grantId?: string }) => string;
+  };
+  const generateTokenId = function (this: { readonly grantId?: string }) {
+    return refreshTextOf(refreshTexts, this.grantId ?? '', deps.now() + REFRESH_TTL * 1_000);
+  };
+  ofRefresh.generateTokenId = generateTokenId;
+  // The library takes every port of loopback, also that of the gateway.
+  const ofClient = provider.Client.prototype as { redirectUriAllowed(uri: string): boolean };
+  const { redirectUriAllowed } = ofClient;
+  const isAllowed = function (this: typeof ofClient, uri: string) {
+    return isRedirect(uri, issuer) && redirectUriAllowed.call(this, uri);
+  };
+  ofClient.redirectUriAllowed = isAllowed;
   // Addresses of answers are those of the issuer, see requestFor.
   provider.proxy = true;
   provider.on('server_error', (_context, error) => onError(error));
@@ -105,7 +115,10 @@ function endpoints(issuer: string, identity: ProviderDeps['identity']): Configur
   };
 }
 
-function rules(deps: ProviderDeps, library: typeof import('oidc-provider')): Configuration {
+function rules(
+  deps: ProviderDeps & Pick<AdapterDeps, 'refreshTexts'>,
+  library: typeof import('oidc-provider'),
+): Configuration {
   const { config, resources, fetch, countToken } = deps;
   const { Check, Prompt } = library.interactionPolicy;
   const isUnanswered = ({ oidc }: KoaContextWithOIDC) => oidc.result?.consent === undefined;
@@ -121,12 +134,14 @@ function rules(deps: ProviderDeps, library: typeof import('oidc-provider')): Con
     if (resource !== undefined && !([granted].flat().includes(String(resource)) && isTarget(String(resource))))
       throw new library.errors.InvalidTarget();
   };
+  // The first part of a proof has its key and nothing that changes. The library has checked the proof.
+  const proofKey = () => library.Provider.ctx?.get('dpop').split('.', 1)[0] ?? '';
   const tooMany = () =>
     new library.errors.TemporarilyUnavailable(
       'too many sign-ins from your network are open and not finished, try again in some minutes',
     );
   return {
-    adapter: (kind: string) => createAdapter(kind, { ...deps, checkResource, usedBefore, tooMany }),
+    adapter: (kind: string) => createAdapter(kind, { ...deps, checkResource, proofKey, usedBefore, tooMany }),
     clientAuthMethods: [...CLIENT_AUTH_METHODS],
     clientDefaults: { id_token_signed_response_alg: 'ES256', token_endpoint_auth_method: 'none' },
     enabledJWA: { dPoPSigningAlgValues: [...DPOP_ALGORITHMS], idTokenSigningAlgValues: ['ES256'] },
@@ -212,17 +227,13 @@ function describe(context: KoaContextWithOIDC, issuer: string): void {
   if (res.hasHeader('location')) response.set('location', describeInAddress(response.get('location'), issuer));
 }
 
-/**
- * An error that no client can be told, for example because its address is not known. Plain text cannot be markup.
- * Programs get the form of RFC 6749, whatever they accept.
- */
+/** An error that no client can be told. Programs get the form of RFC 6749, whatever they accept. */
 function renderError(context: KoaContextWithOIDC, error: ErrorOut): void {
   if (context.method === 'POST') {
     context.body = error;
     return;
   }
   const { error: code, error_description: description } = error;
-  const why = describeError({ error: code, description, issuer: context.oidc.issuer });
-  context.type = 'text/plain; charset=utf-8';
-  context.body = `This sign-in cannot go on (${code}${why === undefined ? '' : `: ${why}`}).\nGo back to the program that sent you here, and try again.\n`;
+  context.set(ERROR_PAGE_HEADERS);
+  context.body = errorPage(code, describeError({ error: code, description, issuer: context.oidc.issuer }));
 }

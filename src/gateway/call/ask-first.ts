@@ -140,9 +140,13 @@ async function ask(deps: AskFirstDeps, call: Call, instead: string | null): Prom
   });
   const createdApproval = (await approvals.ask(question, instead, event)) ?? (await approvals.find(key, digest));
   if (createdApproval === null)
-    throw new GatewayError('rate_limit_exceeded', 'Too many calls of this account wait to be accepted. Decide some', {
-      retryAfterS: 60,
-    });
+    throw new GatewayError(
+      'rate_limit_exceeded',
+      'Too many calls of this key, or of this account, wait to be accepted. Decide some',
+      {
+        retryAfterS: 60,
+      },
+    );
   throw createdApproval.state === 'refused' ? refused(createdApproval) : needed(deps, createdApproval);
 }
 

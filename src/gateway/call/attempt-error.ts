@@ -1,5 +1,5 @@
 import { GatewayError } from '#errors';
-import type { UpstreamFailure } from '#wire';
+import { UpstreamFailure } from '#wire';
 import type { Offer } from '#catalog';
 
 const BUSY = {
@@ -67,3 +67,31 @@ export function errorOfAttempt(
 
 /** Clients' libraries would send it again at once, while its provider may still be at work for the one before. */
 export const UNREPEATED = { headers: { 'x-should-retry': 'false' } };
+
+/** Answers about a key and its account: not known, without money, not allowed, too many requests. */
+const OF_A_KEY: ReadonlySet<number> = new Set([401, 402, 403, 429]);
+
+/** Google's answer to a wrong key has the status of a wrong request. */
+const NAMES_KEY = /\bapi[ _-]?key\b/i;
+
+/** Whether a provider refused the consumer's own key, or the account that the key belongs to. */
+export const refusesKey = ({ status, detail }: UpstreamFailure): boolean =>
+  status !== null && (OF_A_KEY.has(status) || (status === 400 && NAMES_KEY.test(detail ?? '')));
+
+/**
+ * Whether a failure of a call with a consumer's own key says something about the provider. Any other may be due to the
+ * account of the key, which lacks the model or money, and could take the provider away from all others.
+ */
+export const isOutage = ({ status, unreachable, timedOut, tooLarge }: UpstreamFailure): boolean =>
+  (status !== null && status >= 500) || unreachable || timedOut || tooLarge;
+
+/** The failure as the log and the figures have it. */
+export const nobodysFault = ({ message, status, retryable, detail, cause }: UpstreamFailure): UpstreamFailure =>
+  new UpstreamFailure(message, { status, retryable, detail, cause, attributedTo: 'nobody' });
+
+/**
+ * The provider says that the request is wrong, or its reply is too large, which the consumer may have caused by asking
+ * for too much.
+ */
+export const isRefusal = ({ attributedTo, tooLarge, unheld }: UpstreamFailure): boolean =>
+  attributedTo === 'request' || (tooLarge && !unheld);

@@ -8,19 +8,22 @@ import {
   type EndFrame,
   type ReplyPiece,
 } from '#billing/amounts';
-import type { Primitive } from '#config';
 import { type Endpoint, type Offer, type Health, type PromptSums, isOwn } from '#catalog';
 import type { Call, Candidate, CallObserver, Cut, ReplyEnd, ProviderStream } from './call.ts';
-import { errorOfAttempt, UNREPEATED } from './attempt-error.ts';
+import { errorOfAttempt, isOutage, isRefusal, nobodysFault, refusesKey, UNREPEATED } from './attempt-error.ts';
 import { nameFlags } from './flags.ts';
 import type { ClaimDensity } from './claim-density.ts';
 import type { RetryBudget } from './retry-budget.ts';
+import { createFailureAttribution, type FailureAttribution } from './routing/failure-attribution.ts';
+import { isTooLong, nextPlace, repeatsAfter, WITHOUT_EFFECTS } from './routing/attempt-plan.ts';
 import type { Router } from './routing/router.ts';
 
 export interface AttemptsOptions {
   readonly health: Health;
   readonly router: Router;
   readonly retryBudget: RetryBudget;
+  /** Whether the only offer of a model gets a request once more after a brief failure. Default false. */
+  readonly repeats?: boolean;
   /** Absent: claims of providers are not compared. */
   readonly claims?: ClaimDensity;
   readonly observer: CallObserver;
@@ -34,20 +37,21 @@ interface Ended {
   readonly stopped: Error | null;
   /** The whole request has gone out, and it is not the gateway itself that ended the call. */
   readonly isTaken: boolean;
+  /** It is the gateway itself that ended the call, not its client. */
+  readonly byGateway: boolean;
   /** See `Cut.rest`. */
   readonly rest?: Buffer | undefined;
 }
 
 const NEVER = -1;
 
+/** A stream of which nothing has come for so long is slow to a person who waits for it. */
+const SLOW_MS = 5_000;
+/** A client that leaves after this time without a head has given up on an offer that is not proven. */
+const GIVEN_UP_MS = 10_000;
+
 /** Of the reason of a failed attempt, in the record of its call. */
 const REASON_CHARS_MAX = 200;
-
-/** Primitives whose calls have no side effects, so a call that one provider refused may be sent to another. */
-export const WITHOUT_EFFECTS: ReadonlySet<Primitive> = new Set<Primitive>(['model', 'image']);
-
-/** Answers about a key and its account: not known, without money, not allowed, too many requests. */
-const OF_A_KEY: ReadonlySet<number> = new Set([401, 402, 403, 429]);
 
 /** The end of a provider adapter that was cut before it ended. It is free. */
 export const CANCELLED: ReplyEnd<null> = {
@@ -62,17 +66,30 @@ export const CANCELLED: ReplyEnd<null> = {
 
 /** The attempts of one call, one after the other. Measures each attempt and decides what follows from its result. */
 export class Attempts<R> {
-  /** True once bytes were given out. From then on no other candidate is tried. */
+  /** True once bytes were given out. From then on only candidates that can go on with them are tried. */
   hasGiven = false;
+  /** Milliseconds to wait before the next attempt begins. */
+  pauseMs = 0;
   readonly #options: AttemptsOptions;
   readonly #call: Call;
   #count = 0;
+  /** Of the current candidate, and of the next one. */
+  #place = 0;
+  #next = 0;
+  /** Whether the current candidate has got the request a second time. */
+  #isRepeat = false;
+  /** Models that are not tried any more. */
+  #closed: Set<string> | null = null;
+  /** The current offer, if it is not proven. */
+  #trial: Offer | null = null;
   #startedAt = 0;
   #begunAt: number;
   #firstByteAt = NEVER;
   /** Created at the first failed attempt. */
   #attributedTo: FailureAttribution | null = null;
   #refusal: GatewayError | null = null;
+  /** Why a stream ended in the middle of its answer, whatever those say that were to go on with it. */
+  #brokenOff: GatewayError | null = null;
 
   constructor(options: AttemptsOptions, call: Call) {
     this.#options = options;
@@ -81,11 +98,17 @@ export class Attempts<R> {
   }
 
   get #candidate(): Candidate {
-    return this.#call.candidates[this.#count - 1]!;
+    return this.#call.candidates[this.#place]!;
   }
 
-  get last(): boolean {
-    return this.#count >= this.#call.candidates.length;
+  /** The candidate that would be tried after the current one; null without one. Arrays are slow at -1. */
+  get next(): Candidate | null {
+    const place = nextPlace(this.#call.candidates, this.#place, this.#closed);
+    return place === -1 ? null : this.#call.candidates[place]!;
+  }
+
+  get current(): Candidate {
+    return this.#candidate;
   }
 
   /** The place of the current offer, with the consumer's own key if the call uses it. */
@@ -94,10 +117,29 @@ export class Attempts<R> {
     return ownKey?.endpoint ?? offer.endpoint;
   }
 
+  /** The current offer is a stranger's that has not served enough calls yet. */
+  get isTrial(): boolean {
+    return this.#trial !== null;
+  }
+
+  /** The current attempt is over, however it ended. */
+  over(): void {
+    if (this.#trial !== null) this.#options.health.tried(this.#trial, -1);
+    this.#trial = null;
+  }
+
   /** Begins the next attempt. Returns its offer. */
   begin(): Offer {
+    this.over();
     this.#count++;
+    this.#isRepeat = this.#count > 1 && this.#next === this.#place;
+    this.#place = this.#next;
     const { offer } = this.#candidate;
+    this.#call.currentOffer = offer;
+    if (!this.#options.health.isProven(offer)) {
+      this.#options.health.tried(offer, 1);
+      this.#trial = offer;
+    }
     this.#startedAt = this.#options.now();
     if (this.#count === 1) this.#options.retryBudget.called(this.#startedAt);
     this.#firstByteAt = NEVER;
@@ -147,7 +189,7 @@ export class Attempts<R> {
     providerStream: ProviderStream<R, ReplyPiece> | null,
     error: unknown,
     hasLeft: boolean,
-    { stopped, isTaken, rest }: Ended,
+    { stopped, isTaken, byGateway, rest }: Ended,
   ): Promise<EndFrame<R> | null> {
     const { health, now } = this.#options;
     const { offer } = this.#candidate;
@@ -159,6 +201,7 @@ export class Attempts<R> {
     const isTooLarge = error instanceof UpstreamFailure && error.tooLarge;
     const isFault = error instanceof UpstreamFailure && !isTooLarge;
     const isSilent = !isTooLarge && this.#isSilent(providerStream);
+    const isBlamed = hasLeft && !byGateway && this.#blamesSilence();
     const own = isTaken && !isFault && isOwn(offer) && (hasLeft || !isSilent);
     const cut = cutOf({ hasLeft, stopped, error, own, rest });
     const end =
@@ -166,8 +209,7 @@ export class Attempts<R> {
     // The delivered part is paid, and the provider is not blamed. If nothing was delivered, the call fails, unless its
     // client has left.
     if (end !== null && (end.outcome !== 'free' || hasLeft)) {
-      if (hasLeft && this.#isSlow()) health.failed(offer, this.#call.caller.account, this.#startedAt);
-      else health.notProbed(offer, this.#call.caller.account);
+      if (!isBlamed) health.notProbed(offer, this.#call.caller.account);
       this.#flag(offer, end);
       return this.#endFrame(end, now());
     }
@@ -193,12 +235,21 @@ export class Attempts<R> {
   }
 
   /**
-   * Its client left a stream before the first event of it came, and none came in the time after that. Calls of this
-   * account then go to other providers, if there are any.
+   * Its client left before anything had come. After a long time that counts against an offer that is not proven. Of any
+   * other stream, calls of this account then go to other providers, if there are any.
    */
-  #isSlow(): boolean {
-    const { stream, candidates } = this.#call;
-    return stream && candidates.length > 1 && this.#firstByteAt === NEVER;
+  #blamesSilence(): boolean {
+    const { stream, candidates, caller } = this.#call;
+    const waitedMs = this.#options.now() - this.#startedAt;
+    if (this.#firstByteAt !== NEVER) return false;
+    if (this.#trial !== null && waitedMs >= GIVEN_UP_MS) {
+      this.#blamed().failed(this.#candidate, this.#startedAt, null);
+      this.#blamed().over(null);
+      return true;
+    }
+    const isSlow = stream && candidates.length > 1 && waitedMs >= SLOW_MS;
+    if (isSlow) this.#options.health.failed(this.#candidate.offer, caller.account, this.#startedAt);
+    return isSlow;
   }
 
   /** Whether a stream has not begun. An answer in one piece begins when it is done. */
@@ -256,8 +307,9 @@ export class Attempts<R> {
 
   /** Returns null if the next candidate is to be tried. Otherwise the error of the call. */
   #fault(error: UpstreamFailure): GatewayError | null {
-    const { health, retryBudget } = this.#options;
+    const { health } = this.#options;
     const { offer, ownKey } = this.#candidate;
+    if (!this.hasGiven && this.#repeats(error)) return null;
     const isRefused = WITHOUT_EFFECTS.has(this.#call.primitive) && isRefusal(error);
     const isBlameless = ownKey !== undefined && !isOutage(error);
     if (!isBlameless) {
@@ -267,25 +319,65 @@ export class Attempts<R> {
     if (isBlameless || error.attributedTo === 'account' || error.tooLarge)
       health.notProbed(offer, this.#call.caller.account);
     this.#tell(isBlameless ? nobodysFault(error) : error);
-    // After a second refusal the request counts as wrong, and no further candidate is tried.
-    const mayGoOn = error.retryable || (isRefused && this.#refusal === null);
+    const mayGoOn = error.retryable || (isRefused && this.#passesOn(error));
     if (isRefused) this.#refusal ??= errorOfAttempt(error, offer, this.#call);
-    const isFailover = () => error.unsent || (error.retryable && this.#isNextSound());
-    if (!this.hasGiven && !this.last && mayGoOn && (isFailover() || retryBudget.take())) return null;
+    if (this.hasGiven) this.#brokenOff ??= errorOfAttempt(error, offer, this.#call);
+    if (mayGoOn && this.#takesNext(error)) return null;
     this.#attributedTo?.over(null);
     // The first refusal comes from the preferred provider. Throwing it gives the same error with and without a retry.
-    return this.#refusal ?? errorOfAttempt(error, offer, this.#call);
+    return this.#brokenOff ?? this.#refusal ?? errorOfAttempt(error, offer, this.#call);
+  }
+
+  /** Whether the only offer of its model gets the request once more. It is not blamed before that has failed too. */
+  #repeats(error: UpstreamFailure): boolean {
+    const { health, retryBudget, repeats, now } = this.#options;
+    const { primitive, candidates } = this.#call;
+    const { offer } = this.#candidate;
+    if (!repeats || this.#isRepeat) return false;
+    const afterMs = repeatsAfter(error, primitive, now() - this.#startedAt);
+    if (afterMs === null || !health.works(offer)) return false;
+    if (candidates.some((one) => one !== this.#candidate && one.offer.service === offer.service)) return false;
+    if (!retryBudget.take()) return false;
+    this.#tell(error);
+    this.pauseMs = afterMs;
+    this.#next = this.#place;
+    return true;
   }
 
   /**
-   * Whether the next candidate works, and is of a provider that this call has not tried. While one provider is down,
-   * all of its calls need such a candidate.
+   * Whether a refused request goes to another candidate. What is too long for a model goes to the next model. So does
+   * content that breaks a policy, if the caller wants that. After a second refusal of another kind the request counts
+   * as wrong.
    */
-  #isNextSound(): boolean {
-    const { offer } = this.#call.candidates[this.#count]!;
+  #passesOn(error: UpstreamFailure): boolean {
+    const tooLong = isTooLong(error);
+    if (error.policy || tooLong) (this.#closed ??= new Set()).add(this.#candidate.offer.service);
+    if (error.policy && this.#call.contentFallbacks !== true) return false;
+    return tooLong || this.#refusal === null;
+  }
+
+  /** Once bytes were given out, only a candidate is taken that can go on with them. */
+  #takesNext(error: UpstreamFailure): boolean {
+    const { candidates, adapter } = this.#call;
+    let next = nextPlace(candidates, this.#place, this.#closed);
+    while (this.hasGiven && next !== -1 && !adapter.goesOnAt?.(candidates[next]!.offer))
+      next = nextPlace(candidates, next, this.#closed);
+    if (next === -1) return false;
+    const isFailover = error.unsent || (error.retryable && this.#isSound(candidates[next]!));
+    if (!isFailover && !this.#options.retryBudget.take()) return false;
+    this.#next = next;
+    this.pauseMs = 0;
+    return true;
+  }
+
+  /**
+   * Whether a candidate works, and is of a provider that this call has not tried. While one provider is down, all of
+   * its calls need such a candidate.
+   */
+  #isSound({ offer }: Candidate): boolean {
     const isSame = ({ offer: { provider } }: Candidate) =>
       provider.id === offer.provider.id && provider.name === offer.provider.name;
-    return !this.#call.candidates.slice(0, this.#count).some(isSame) && this.#options.health.works(offer);
+    return !this.#call.candidates.slice(0, this.#place + 1).some(isSame) && this.#options.health.works(offer);
   }
 
   #blamed(): FailureAttribution {
@@ -363,24 +455,6 @@ export class Attempts<R> {
   }
 }
 
-/** Google's answer to a wrong key has the status of a wrong request. */
-const NAMES_KEY = /\bapi[ _-]?key\b/i;
-
-/** Whether a provider refused the consumer's own key, or the account that the key belongs to. */
-const refusesKey = ({ status, detail }: UpstreamFailure): boolean =>
-  status !== null && (OF_A_KEY.has(status) || (status === 400 && NAMES_KEY.test(detail ?? '')));
-
-/**
- * Whether a failure of a call with a consumer's own key says something about the provider. Any other may be due to the
- * account of the key, which lacks the model or money, and could take the provider away from all others.
- */
-const isOutage = ({ status, unreachable, timedOut, tooLarge }: UpstreamFailure): boolean =>
-  (status !== null && status >= 500) || unreachable || timedOut || tooLarge;
-
-/** The failure as the log and the figures have it. */
-const nobodysFault = ({ message, status, retryable, detail, cause }: UpstreamFailure): UpstreamFailure =>
-  new UpstreamFailure(message, { status, retryable, detail, cause, attributedTo: 'nobody' });
-
 /**
  * The prompt of a call that is charged by its tokens, for the figures of its offer. Absent where cached tokens do not
  * cost less, because there a provider could claim any number of them.
@@ -406,13 +480,6 @@ const namesCache = ({ details }: ReplyEnd): boolean =>
 /** Leaves out a part that is 0: JSON.stringify drops undefined members. */
 const toldOf = (count: number | undefined): number | undefined => (count === 0 ? undefined : count);
 
-/**
- * The provider says that the request is wrong, or its reply is too large, which the consumer may have caused by asking
- * for too much.
- */
-const isRefusal = ({ attributedTo, tooLarge, unheld }: UpstreamFailure): boolean =>
-  attributedTo === 'request' || (tooLarge && !unheld);
-
 /** Why the gateway ended an attempt; null if the attempt failed. */
 function cutOf({
   hasLeft,
@@ -420,64 +487,14 @@ function cutOf({
   error,
   own,
   rest,
-}: Omit<Ended, 'isTaken'> & { readonly hasLeft: boolean; readonly error: unknown; readonly own: boolean }): Cut | null {
+}: Omit<Ended, 'isTaken' | 'byGateway'> & {
+  readonly hasLeft: boolean;
+  readonly error: unknown;
+  readonly own: boolean;
+}): Cut | null {
   if (error instanceof GatewayError) return null;
   if (hasLeft) return { reason: 'cancelled', message: 'its client left', own };
   if (stopped !== null) return { reason: 'timeout', message: stopped.message, own };
   if (!(error instanceof UpstreamFailure) || !error.tooLarge) return null;
   return { reason: 'too_large', message: error.message, own, ...(rest === undefined ? {} : { rest }) };
-}
-
-/** Decides which offers the failures of one call count against. */
-interface FailureAttribution {
-  /** An attempt failed through its provider's fault. `failure`: null if the call timed out. */
-  failed(candidate: Candidate, startedAt: number, failure: Pick<UpstreamFailure, 'unreachable'> | null): void;
-  /**
-   * A provider refused the request. This is its failure only if another provider of the same service serves the
-   * request.
-   */
-  refused(candidate: Candidate, startedAt: number): void;
-  /** The call is over. `server`: the candidate that served it; null if it failed and no further candidate is tried. */
-  over(server: Candidate | null): void;
-}
-
-interface Suspect {
-  readonly candidate: Candidate;
-  readonly startedAt: number;
-  readonly refused: boolean;
-}
-
-/**
- * After every failure the offer rests for the caller's account. The failure counts against the offer only if the call
- * failed at no other offer: a request that fails at two offers is more likely wrong itself. It is evidence for other
- * accounts only if the call had money locked. Otherwise anybody could create accounts without cost to produce evidence.
- *
- * A refusal is evidence only if the operator's own provider served the request. Otherwise somebody whose provider
- * accepts everything could send invalid requests and so close the offers of other providers.
- */
-export function createFailureAttribution(health: Health, call: Call): FailureAttribution {
-  const { account } = call.caller;
-  const suspects: Suspect[] = [];
-  return {
-    failed(candidate, startedAt, failure) {
-      if (failure?.unreachable) return health.unreachable(candidate.offer, call.free === null);
-      health.failed(candidate.offer, account, startedAt);
-      suspects.push({ candidate, startedAt, refused: false });
-    },
-    refused(candidate, startedAt) {
-      suspects.push({ candidate, startedAt, refused: true });
-    },
-    over(server) {
-      const isWrong = ({ candidate: { offer }, refused }: Suspect): boolean =>
-        refused && server?.offer.service === offer.service;
-      for (const suspect of suspects)
-        if (isWrong(suspect)) health.failed(suspect.candidate.offer, account, suspect.startedAt);
-      const [suspect] = suspects;
-      if (suspects.length !== 1 || suspect === undefined || call.free !== null) return;
-      const { candidate, startedAt, refused } = suspect;
-      if (refused && !isWrong(suspect)) return;
-      const isTold = !refused || server?.offer.endpoint.kind === 'direct';
-      health.blamed(candidate.offer, account, startedAt, isTold && candidate.estimate > 0n);
-    },
-  };
 }

@@ -6,7 +6,7 @@ import type { Health } from '#catalog';
 import type { Config } from '#config';
 import { toGatewayError } from '#http';
 import { limitedAs, type RateLimiter, type RatePolicies, sharedAs, spendTokens, UNLIMITED } from '#limits';
-import type { Call, CallObserver, Candidate } from './call.ts';
+import { type Call, type CallObserver, type Candidate, drainMsOf } from './call.ts';
 import { type LockPayments, mostOf } from './lock-payments.ts';
 import { ownKeyService } from './own-keys.ts';
 import { lockOf, pricesOf } from './pipeline.ts';
@@ -44,6 +44,21 @@ interface BillingLog {
 export function createBilling(options: BillingOptions): (next: BilledHandler<Call>) => BilledHandler<Call> {
   const { config, ledger, prices, lockPayments, receipts, observer, health, networks, graceMs, logger } = options;
   const isKept = (candidate: Candidate) => pricesOf(candidate).every(({ id }) => prices.has(id));
+  /**
+   * A price is stored with its first call, because most prices are never used, and because a registration, a quote and
+   * a refused call cost nothing.
+   */
+  const atNewPrices = async (call: Call, paid: Promise<Call> | null): Promise<Call> => {
+    await paid;
+    const payable = await lockPayments.payable(call);
+    const versions = payable.candidates.flatMap((candidate) => {
+      const { provider, service } = candidate.offer;
+      const billedService = candidate.ownKey === undefined ? service : ownKeyService(service);
+      return pricesOf(candidate).map((price) => ({ ...price, provider: provider.id, service: billedService }));
+    });
+    await prices.remember(versions);
+    return payable;
+  };
   // A failure is harmless: the next use of the quote checks in the ledger whether the call was charged.
   const free = async ({ id, quote }: Call): Promise<void> => {
     if (quote === undefined) return;
@@ -71,21 +86,16 @@ export function createBilling(options: BillingOptions): (next: BilledHandler<Cal
     mayBeLate,
     feeBps: config.feeBps,
     drainMs: config.drainMs,
+    drainMsOf: (call) => drainMsOf(call, config.drainMs),
     drainBytes: config.drainBytes,
     refuse(call, refusal) {
       const refused = lockPayments.ofCalls.refuse(call, refusal);
       return call.quote === undefined ? refused : freed<Call | Error>(call, refused);
     },
-    // Prices are stored before a payment is taken, because a lock needs stored prices and nobody should pay for a call
-    // that cannot be locked. A price is stored with its first call, because most prices are never used.
+    // A lock needs stored prices.
     prepay(call) {
-      if (call.candidates.every(isKept)) return lockPayments.ofCalls.prepay(call);
-      const versions = call.candidates.flatMap((candidate) => {
-        const { provider, service } = candidate.offer;
-        const billedService = candidate.ownKey === undefined ? service : ownKeyService(service);
-        return pricesOf(candidate).map((price) => ({ ...price, provider: provider.id, service: billedService }));
-      });
-      return prices.remember(versions).then(() => lockPayments.ofCalls.prepay(call) ?? undefined);
+      const paid = lockPayments.ofCalls.prepay(call);
+      return call.candidates.every(isKept) ? paid : atNewPrices(call, paid);
     },
     receipt: (call, end, settlement, settledAt) =>
       call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, settledAt, networks)) : null,

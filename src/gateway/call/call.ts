@@ -16,7 +16,7 @@ import type { Primitive, Config } from '#config';
 import type { UpstreamFailure } from '#wire';
 import type { PaymentAttempt } from '#payments';
 import type { Caller, Tags } from '#accounts';
-import type { DirectEndpoint, Offer } from '#catalog';
+import { type DirectEndpoint, type Offer, stopsAt } from '#catalog';
 import type { PromptPrefix, RepeatedPrompt } from './affinity.ts';
 import type { RoutePreferences } from './preferences.ts';
 import type { ShownClaim } from './claim-density.ts';
@@ -41,7 +41,7 @@ export interface Call<R = unknown, D extends ReplyPiece = ReplyPiece> {
   readonly startedAt: number;
   /** The moment of `startedAt` on a monotonic clock, in milliseconds. Durations are counted from it. */
   readonly begunAt: number;
-  /** At most three, in the order of attempts. The lock is the highest of their estimates. */
+  /** In the order of attempts, see planAttempts. The lock is the highest of their estimates. */
   readonly candidates: readonly Candidate[];
   readonly adapter: ProviderAdapter<R, D>;
   /** The called part of the service: the name of a tool. null for the whole service. */
@@ -86,10 +86,14 @@ export interface Call<R = unknown, D extends ReplyPiece = ReplyPiece> {
    * Default false.
    */
   readonly outlivesClient?: boolean;
+  /** See RoutePreferences.contentFallbacks. Default false. */
+  readonly contentFallbacks?: boolean;
   /** Memory that is given back when the call has ended, or did not begin; absent for none. */
   readonly memory?: HeldByCall | undefined;
   /** A repeat of its request gets its reply. Set before it runs; default false. */
   isRepeatable?: boolean;
+  /** The offer of the attempt that runs, or ran last. Set when an attempt begins. */
+  currentOffer?: Offer;
   /** Set at the first attempt that fails, for the record of the call. */
   failedAttempts?: FailedAttempt[];
 }
@@ -173,6 +177,8 @@ export interface CallRequest<R = unknown, D extends ReplyPiece = ReplyPiece> {
    * all. Absent: an offer that does not take a field refuses the request, or the protocol has no such fields.
    */
   readonly lacks?: ((offer: Offer) => readonly string[]) | undefined;
+  /** Of the offers of a target, those that may serve the request at all. Default: all. */
+  readonly admitted?: ((offers: readonly Offer[]) => readonly Offer[]) | undefined;
   /** The name of the method, if its protocol's table makes it free; default null, a billed call. */
   readonly free?: string | null;
   /**
@@ -249,6 +255,13 @@ export interface ProviderAdapter<R = unknown, D extends ReplyPiece = Uint8Array>
    * cost nothing, gets no lock, only a record. Default false.
    */
   readonly endsWithCall?: boolean;
+  /** Whether an offer can go on with what was given out of a stream that broke off. Absent: none can. */
+  goesOnAt?(offer: Offer): boolean;
+  /**
+   * Its work is one request, which ends when its connection is closed. Default false: the work is ended by its
+   * protocol, or not at all.
+   */
+  readonly isOneRequest?: boolean;
   /** Called with the prepared call before it runs, for provider adapters that tell the provider about the call. */
   begin?(call: Call): void;
   /** Billing has finished with the lock of the call. A client may still be reading. Not called for a free call. */
@@ -372,6 +385,25 @@ let idCounter = 0;
 export function newCallId(): string {
   return [idPrefix, (idCounter++).toString(36).padStart(6, '0')].join('');
 }
+
+/**
+ * How long a provider that stops may still send its usage after the client has left, in milliseconds. It is behind the
+ * last word, so the time is for the network, not for more words.
+ */
+const STOP_MS = 500;
+
+/** Whether a call is read on at an offer although its client leaves, because its provider goes on and bills. */
+export const isReadOn = ({ adapter, stream, outlivesClient, isRepeatable }: Call, offer: Offer): boolean =>
+  adapter.isOneRequest === true && (outlivesClient === true || isRepeatable === true || !stopsAt(offer, stream));
+
+/** The headers of a stream that is read on. */
+export const READ_ON = { 'x-tollgate-stops': 'false' } as const;
+
+/** How long a call is read on after its client has left, in milliseconds. */
+export const drainMsOf = (call: Call, drainMs: number): number =>
+  call.currentOffer === undefined || call.adapter.isOneRequest !== true || isReadOn(call, call.currentOffer)
+    ? drainMs
+    : Math.min(STOP_MS, drainMs);
 
 /**
  * The longest time in milliseconds that a call goes on after its timeout. The gateway may read the provider's reply

@@ -1,11 +1,14 @@
 import { UpstreamFailure } from '#wire';
 import type { Frame, CancelSignal, ReplyPiece } from '#billing/amounts';
 import { type Endpoint, isOwn, type Offer } from '#catalog';
-import { Attempts, type AttemptsOptions, CANCELLED, WITHOUT_EFFECTS } from './attempts.ts';
-import type { Call, Handler, ReplyEnd, ProviderStream } from './call.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Attempts, type AttemptsOptions, CANCELLED } from './attempts.ts';
+import { type Call, type Handler, isReadOn, type ReplyEnd, type ProviderStream } from './call.ts';
 import { CALL_OVER, type Send, type UpstreamRequest, type Upstream, type UpstreamExchange } from './upstream.ts';
+import { contentLimitMs, trialLimitMs, WITHOUT_EFFECTS } from './routing/attempt-plan.ts';
 import type { ReplyMemory } from './reply-memory.ts';
 import type { RunningCall, RunningCalls } from './running-calls.ts';
+import { releaseProbes } from './routing/router.ts';
 
 interface DrainLimits {
   readonly drainMs: number;
@@ -38,7 +41,7 @@ async function* execute<R, D extends ReplyPiece>(
   call.onLocked?.();
   const requests = new CallRequests(options, call);
   const attempts = new Attempts<R>(options, call);
-  const leave = () => requests.stop(new Error('the client is gone'));
+  const leave = () => requests.stop(LEFT);
   signal.addEventListener('abort', leave);
   options.running?.add(requests);
   const timer = setTimeout(
@@ -48,8 +51,12 @@ async function* execute<R, D extends ReplyPiece>(
   let complete = false;
   try {
     for (;;) {
+      if (signal.clientLeft === true && adapter.isOneRequest === true) {
+        releaseProbes(options.health, call);
+        throw LEFT;
+      }
       const offer = attempts.begin();
-      const { last, endpoint } = attempts;
+      const { endpoint, next } = attempts;
       const traced = observer.upstreamHeaders(call);
       let providerStream: ProviderStream<R, D> | null = null;
       let hurry: NodeJS.Timeout | undefined;
@@ -57,7 +64,7 @@ async function* execute<R, D extends ReplyPiece>(
         if (signal.aborted) leave();
         providerStream = adapter.startAttempt(
           offer,
-          (request) => requests.send({ offer, endpoint }, request, last, traced),
+          (request) => requests.send({ offer, endpoint }, request, next === null, traced),
           requests.signal,
           detachedSend(upstream, endpoint, caller.account, traced),
         );
@@ -68,14 +75,19 @@ async function* execute<R, D extends ReplyPiece>(
             await providerStream.next();
             attempts.workBegins();
           }
-          hurry = waitForEvent(endpoint, call.stream, requests);
+          hurry = waitForContent(call, attempts, requests);
           while (end === null) {
             const step = await providerStream.next();
             const isFirst = attempts.hasHeard();
             if (step.done) end = step.value;
             else {
               if (isFirst && providerStream.status !== undefined)
-                yield { type: 'head', status: providerStream.status, provider: offer.provider };
+                yield {
+                  type: 'head',
+                  status: providerStream.status,
+                  provider: offer.provider,
+                  isReadOn: isReadOn(call, offer),
+                };
               if (step.value !== null && step.value.byteLength > 0) {
                 attempts.hasGiven = true;
                 clearTimeout(hurry);
@@ -101,6 +113,7 @@ async function* execute<R, D extends ReplyPiece>(
         const end = await attempts.failed(providerStream, error, hasLeft, {
           stopped,
           isTaken: sent && !byGateway,
+          byGateway,
           rest,
         });
         if (end !== null) {
@@ -109,25 +122,42 @@ async function* execute<R, D extends ReplyPiece>(
         }
         if (error instanceof UpstreamFailure) requests.abort(error);
         requests.forget();
+        // It ends early when the call is stopped, which the next attempt finds out.
+        if (attempts.pauseMs > 0) await pause(attempts.pauseMs, null, { signal: requests.signal }).catch(() => {});
       }
     }
   } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', leave);
     options.running?.remove(requests);
+    attempts.over();
     // If the consumer returned early, this ends all open exchanges. After a complete reply it has no effect.
     if (!complete) requests.abort(CALL_OVER);
     requests.forget();
   }
 }
 
-/** Ends the requests of an attempt whose stream has no event in the time of its model. */
-function waitForEvent(endpoint: Endpoint, isStream: boolean, requests: CallRequests): NodeJS.Timeout | undefined {
-  const ms = endpoint.kind === 'direct' && isStream ? (endpoint.timeouts?.firstEventMs ?? null) : null;
+/** Its client has left. No attempt begins for it, and what runs is cut. */
+const LEFT = new Error('the client is gone');
+
+/**
+ * Ends the requests of an attempt whose stream has no content in the time of its model, or, with another candidate, in
+ * the usual time; and those of a stranger's offer that is not proven and has no answer in a short time.
+ */
+function waitForContent(
+  { stream, candidates }: Call,
+  { endpoint, next, current, isTrial }: Attempts<unknown>,
+  requests: CallRequests,
+): NodeJS.Timeout | undefined {
+  if (!stream && !isTrial) return undefined;
+  const own = endpoint.kind === 'direct' ? endpoint.timeouts?.firstEventMs : undefined;
+  // The last one of several is not waited for longer: it rests then, and the next call goes to others.
+  const trialMs = isTrial && candidates.length > 1 ? trialLimitMs(current, stream) : null;
+  const ms = own ?? trialMs ?? (next === null ? null : contentLimitMs(current));
   if (ms === null) return undefined;
   const late = () =>
     requests.abort(
-      new UpstreamFailure('the provider sent no event of its answer in time', {
+      new UpstreamFailure('the provider sent nothing of its answer in time', {
         retryable: true,
         attributedTo: 'provider',
         timedOut: true,

@@ -18,6 +18,7 @@ export interface FreeCall<R, D extends ReplyPiece> {
   readonly stream?: boolean;
   readonly timeoutMs?: number;
   readonly facts?: CallRequest['facts'];
+  readonly admitted?: CallRequest['admitted'];
 }
 
 /**
@@ -37,6 +38,7 @@ export async function runFree<R, D extends ReplyPiece = Uint8Array>(
     stream = false,
     timeoutMs,
     facts,
+    admitted,
   }: FreeCall<R, D>,
   gone: CancelSignal,
   onData: (data: D) => Promise<void> = async () => {},
@@ -58,6 +60,7 @@ export async function runFree<R, D extends ReplyPiece = Uint8Array>(
     wantsReceipt: false,
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(facts === undefined ? {} : { facts }),
+    admitted,
   });
   for await (const frame of pipeline.run(call, gone)) {
     if (frame.type === 'data') await onData(frame.data);

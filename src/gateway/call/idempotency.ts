@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { DatabaseError, loadStatements, type Database, type Step } from '#store';
 import { GatewayError } from '#errors';
+import type { Primitive } from '#config';
 import type { Access, Caller } from '#accounts';
 import { authorise } from './prepare.ts';
 
@@ -233,7 +234,7 @@ export function createIdempotency(database: Database, options: IdempotencyOption
 
 /** The part of a lock's detail that names the called service, and the hash of the API key that asked. */
 interface CallDetail {
-  readonly primitive: string;
+  readonly primitive: Primitive;
   readonly service: string;
   readonly operation?: string;
   readonly key?: string | null;
@@ -247,8 +248,8 @@ type OtherName = NonNullable<StoredNames['other']>;
  * call. Also refuses a reply without a recorded call.
  */
 function refuseOthers(access: Access, called: readonly CallDetail[]): void {
-  for (const { service, operation } of called)
-    authorise({ key: { access } }, service, operation ?? null, 'Idempotency-Key');
+  for (const { primitive, service, operation } of called)
+    authorise({ key: { access } }, primitive, service, operation ?? null, 'Idempotency-Key');
   if (called.length > 0) return;
   throw new GatewayError(
     'permission_denied',

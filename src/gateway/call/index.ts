@@ -1,4 +1,4 @@
-export { type Call, type CallObserver, type CallRequest, newCallId } from './call.ts';
+export { type Call, type CallObserver, type CallRequest, isReadOn, newCallId, READ_ON } from './call.ts';
 export { MAX_COST_HEADER, MAX_COST_META, capCost, lowestCap, refuseCapBeside } from './cost-cap.ts';
 export type { CostCap } from './call.ts';
 export { type FreeCall, runFree } from './free-calls.ts';

@@ -1,8 +1,8 @@
-import { earningsOf, escrowOf, type Ledger, withCarried } from '#billing';
+import { escrowOf, type Ledger, withCarried } from '#billing';
 import { formatUsd, type MicroUsd } from '#billing/amounts';
 import type { Primitive } from '#config';
 import { GatewayError } from '#errors';
-import { costsNothing, needsCredential, type Caller, type CallerBudget } from '#accounts';
+import { costsNothing, needsCredential, neverHadMoney, type Caller, type CallerBudget } from '#accounts';
 import { RecentMap } from '#maps';
 import { PaymentNeeded, refusesPayment, type Payments, type PaymentAttempt } from '#payments';
 import { networkOf } from '#security';
@@ -40,9 +40,14 @@ export interface LockPayments {
    * takes. Resolves with whether its account has money: a payment is not taken yet, and proves nothing.
    */
   canPay(call: Call): Promise<boolean>;
+  /**
+   * For what is stored for a call before its lock. Does what a refused lock would lead to: takes the payment, leaves
+   * out the offers that are too dear, or rejects. The lock decides again.
+   */
+  payable(call: Call): Promise<Call>;
   /** Both functions in the form that the billing middleware expects. */
   readonly ofCalls: {
-    prepay(call: Call): Promise<void> | null;
+    prepay(call: Call): Promise<Call> | null;
     refuse(call: Call, refusal: RefusedLock): Call | Error | Promise<Call>;
   };
 }
@@ -64,15 +69,33 @@ export function createLockPayments(payments: Payments, ledger: Ledger): LockPaym
     }
   }
 
-  /** Checks the budgets first. The lock would also refuse the call, but only after the payment was taken. */
-  async function takeWithinBudgets(locking: Locking, paymentAttempt: PaymentAttempt, needed: MicroUsd): Promise<void> {
+  async function checkBudgets(locking: Locking, needed: MicroUsd): Promise<void> {
     const { caller } = locking;
+    // A lock of nothing is within every budget.
+    if (needed === 0n) return;
     for (const { id, limit, carried } of caller.budgets ?? []) {
       const { spent, locked } = withCarried(await ledger.budget(id), carried);
       if (spent + locked + needed > limit)
         throw budgetError(caller, { id, limit, spent, locked }, neededOf(locking, needed));
     }
+  }
+
+  /** Checks the budgets first. The lock would also refuse the call, but only after the payment was taken. */
+  async function takeWithinBudgets(locking: Locking, paymentAttempt: PaymentAttempt, needed: MicroUsd): Promise<void> {
+    await checkBudgets(locking, needed);
     await take(locking, paymentAttempt, needed);
+  }
+
+  /** The money that a lock of a call could take, in the form of the refusal of one that wants more. */
+  async function fundsOf({ caller, parent }: Call): Promise<RefusedLock> {
+    if (parent !== null) {
+      const above = await ledger.find(parent);
+      if (above?.state !== 'held') return { ok: false, reason: 'parent_over', available: 0n };
+      return { ok: false, reason: 'parent_exhausted', available: above.lendable - above.lent };
+    }
+    const balance = await ledger.balance(escrowOf(caller.account));
+    if (balance === null) return { ok: false, reason: 'no_account', available: 0n };
+    return { ok: false, reason: 'insufficient', available: balance.available };
   }
 
   const prepay: LockPayments['prepay'] = (locking, needed) => {
@@ -108,21 +131,32 @@ export function createLockPayments(payments: Payments, ledger: Ledger): LockPaym
       if (caller.anonymous && least === 0n) throw needsCredential();
       // The lock above pays for it.
       if (call.parent !== null) return true;
-      const balance = await ledger.balance(escrowOf(caller.account));
-      const available = balance?.available ?? 0n;
+      const funds = await fundsOf(call);
+      const { available } = funds;
       if (available >= least || (payment && !payment.fault)) return available > 0n;
-      const reason = balance === null ? 'no_account' : 'insufficient';
-      const refusal: RefusedLock = { ok: false, reason, available };
-      const refused = refuseLock(call, refusal, payments.open);
-      if (refused instanceof Error) await repay(call, refusal, least, refused);
+      const refused = refuseLock(call, funds, payments.open);
+      if (refused instanceof Error) await repay(call, funds, least, refused);
       return false;
+    },
+    async payable(call) {
+      // The lock that it continues still holds its money.
+      if (call.continues !== null) return call;
+      // In this order, because a payment does not help against a budget.
+      if (call.parent === null) await checkBudgets(call, leastOf(call));
+      for (let payable = call; ;) {
+        const funds = await fundsOf(payable);
+        if (mostOf(payable) <= funds.available) return payable;
+        const refused = refuseLock(payable, funds, payments.open);
+        if (!(refused instanceof Error)) payable = refused;
+        else await repay(payable, funds, leastOf(payable), refused);
+      }
     },
     ofCalls: {
       prepay(call) {
         const { anonymous, paying } = call.caller;
         // A free call needs no payment. It still needs an account, because its records and tasks must have an owner.
         if (anonymous && leastOf(call) === 0n) throw needsCredential();
-        return paying ? prepay(call, leastOf(call)) : null;
+        return paying ? (prepay(call, leastOf(call))?.then(() => call) ?? null) : null;
       },
       refuse(call, refusal) {
         const refused = refuseLock(call, refusal, payments.open);
@@ -330,15 +364,20 @@ const FUNDED_MAX = 10_000;
  */
 type UnfundedNetwork = (caller: Caller, address: string) => string | null | Promise<string | null>;
 
-export function createUnfundedNetwork(ledger: Pick<Ledger, 'balance'>): UnfundedNetwork {
+/** `used`: told of each request of an account that never had money. */
+export function createUnfundedNetwork(
+  ledger: Pick<Ledger, 'balance'>,
+  used: (account: string) => void,
+): UnfundedNetwork {
   const funded = new RecentMap<true>(FUNDED_MAX);
   return ({ account, paying }, address) => {
     if (!costsNothing(account) || paying !== undefined || funded.get(account) === true) return null;
-    // A provider is named by its wallet.
-    const held = [escrowOf(account), earningsOf(account.slice(account.indexOf(':') + 1))];
-    return Promise.all(held.map((name) => ledger.balance(name))).then(
-      (balances) => {
-        if (balances.every((balance) => balance === null)) return networkOf(address);
+    return neverHadMoney(ledger, account).then(
+      (isUnfunded) => {
+        if (isUnfunded) {
+          used(account);
+          return networkOf(address);
+        }
         funded.set(account, true);
         return null;
       },
@@ -347,3 +386,18 @@ export function createUnfundedNetwork(ledger: Pick<Ledger, 'balance'>): Unfunded
     );
   };
 }
+
+/** The error of a call that counts in a budget with an unknown sum; null for other calls. */
+export function unsummedError({ budgets = [], run }: Caller): GatewayError | null {
+  if (run !== undefined) return null;
+  for (const { unsummed, tag } of budgets)
+    if (unsummed !== undefined)
+      return new GatewayError(
+        'service_unavailable',
+        `What was spent in a budget${tag ? ` of the tag ${tag.name}=${tag.value}` : ''} cannot be read at the moment, so calls that count in it wait: retry shortly`,
+        { retryAfterS: UNSUMMED_RETRY_S, cause: unsummed },
+      );
+  return null;
+}
+
+const UNSUMMED_RETRY_S = 3;

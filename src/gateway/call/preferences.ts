@@ -19,6 +19,8 @@ export interface RoutePreferences {
   readonly declared: DeclaredPreferences | null;
   /** Only offers that get all fields of the request. */
   readonly requireParameters: boolean;
+  /** Whether the next model gets content that a provider refused by its policy. */
+  readonly contentFallbacks: boolean;
 }
 
 export const NO_PREFERENCES: RoutePreferences = {
@@ -30,6 +32,7 @@ export const NO_PREFERENCES: RoutePreferences = {
   maxPrice: null,
   declared: null,
   requireParameters: false,
+  contentFallbacks: false,
 };
 
 const SORTS = ['price', 'latency', 'throughput'];
@@ -126,6 +129,12 @@ export const routingFields = {
         description: 'Whether a provider outside of `order` may serve. Default true.',
         [MUST_BE]: 'true or false',
       },
+      content_fallbacks: {
+        type: ['boolean', 'null'],
+        description:
+          'Whether the next of `models` gets content that a provider has refused by its policy. Default false: the refusal is the answer.',
+        [MUST_BE]: 'true or false',
+      },
       sort: {
         enum: [...SORTS, null],
         description: 'Criterion by which providers are sorted.',
@@ -168,6 +177,7 @@ export interface ProviderPreferences {
     image?: number | string | null;
   } | null;
   require_parameters?: boolean | null;
+  content_fallbacks?: boolean | null;
   data_collection?: 'allow' | 'deny' | null;
   zdr?: boolean | null;
   quantizations?: string[] | null;
@@ -184,6 +194,7 @@ export function toPreferences(provider: ProviderPreferences): RoutePreferences {
     maxPrice: provider.max_price ? toMaxPrice(provider.max_price) : null,
     declared: toDeclared(provider),
     requireParameters: provider.require_parameters ?? false,
+    contentFallbacks: provider.content_fallbacks ?? false,
   };
 }
 

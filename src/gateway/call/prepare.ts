@@ -1,5 +1,6 @@
 import { after } from '#wire';
 import { GatewayError } from '#errors';
+import type { Primitive } from '#config';
 import { printable } from '#security';
 import {
   isPriced,
@@ -19,6 +20,7 @@ import {
   type Offer,
   type Catalog,
   type Resolved,
+  namesToCompare,
   nearestHint,
   otherEndpoint,
   resolveAny,
@@ -29,11 +31,13 @@ import { type Access, countedByTags, type EndUsers, type OwnKeys, tagsOfCall, us
 import { type AskFirst, prepareAsking } from './ask-first.ts';
 import { type Call, type Candidate, type CallRequest, type ChargeCap, newCallId, type RequestedQuote } from './call.ts';
 import { atQuote, refuseDearer, type Quotes } from './quotes.ts';
+import { unsummedError } from './lock-payments.ts';
 import type { PromptPrefix } from './affinity.ts';
 import type { Arrivals } from './routing/arrivals.ts';
 import { rejectPriceIncrease } from './cost-cap.ts';
 import { atOwnKey, ownEndpoint, type OwnKeyCalls, ownKeysFor } from './own-keys.ts';
 import { lacking, takingAll, unavailable } from './routing/no-offer.ts';
+import { planAttempts } from './routing/attempt-plan.ts';
 import { releaseProbes, type Router } from './routing/router.ts';
 
 interface CallTimes {
@@ -67,9 +71,35 @@ export function prepareCall(
   request: CallRequest,
   id: string = newCallId(),
 ): Call | Promise<Call> {
+  refuseUnstorable(request);
   if (request.caller.content === undefined || !isAsked(request)) return prepareQuoted(options, request, id);
   return prepareAsking(asking(options), (accepted, callId) => prepareQuoted(options, accepted, callId), request, id);
 }
+
+/** Control characters and halves of surrogate pairs: not every database stores them, and lists hide them. */
+const UNSTORABLE = /[\p{Cc}\p{Cs}]/u;
+
+/** The expression is slow for its first calls, and most names are plain ASCII. */
+function isUnstorable(name: string): boolean {
+  for (let at = 0; at < name.length; at++) {
+    const code = name.charCodeAt(at);
+    if (code < 0x20 || code > 0x7e) return UNSTORABLE.test(name);
+  }
+  return false;
+}
+
+/** Throws GatewayError `invalid_request` for a name of a call that its record cannot have. */
+function refuseUnstorable({ targets, operation, session }: CallRequest): void {
+  for (const name of targets) if (isUnstorable(name)) throw unstorable('service', name);
+  if (operation && isUnstorable(operation)) throw unstorable('tool', operation);
+  if (session !== undefined && isUnstorable(session)) throw unstorable('session', session);
+}
+
+const unstorable = (kind: string, name: string) =>
+  new GatewayError(
+    'invalid_request',
+    `The name of the ${kind} has a control character or half of a surrogate pair, which cannot be stored: ${printable(name)}`,
+  );
 
 /** Whether a person may have to accept a request. What is free, or paid from a lock that was accepted, needs nobody. */
 const isAsked = ({ free, parent, continues }: CallRequest): boolean => !free && !parent && !continues;
@@ -149,6 +179,11 @@ function prepared(options: PrepareOptions, request: CallRequest, id: string, res
   const prefix = prefixOf(request, resolved.targets);
   const candidates = choose(options, request, resolved, prefix);
   const call = toCall(options, request, id, resolved.targets[0]!.service, candidates, prefix);
+  const unsummed = call.free === null ? unsummedError(call.caller) : null;
+  if (unsummed !== null) {
+    releaseProbes(options.health, call);
+    throw unsummed;
+  }
   call.adapter.begin?.(call);
   return call;
 }
@@ -181,7 +216,7 @@ function resolve(options: PrepareOptions, request: CallRequest): readonly Resolv
  */
 function withNearest({ catalog }: PrepareOptions, { primitive, targets }: CallRequest, error: unknown): unknown {
   if (!(error instanceof GatewayError) || error.code !== 'invalid_model') return error;
-  const names = new Set(catalog.offers(primitive).map(({ service }) => service));
+  const names = namesToCompare(catalog.offers(primitive));
   const [name = ''] = targets;
   const hint = otherEndpoint(name, primitive, catalog) || nearestHint(name, names);
   const { message, param } = error;
@@ -218,7 +253,7 @@ function prefixOf({ repeats, preferences, caller }: CallRequest, targets: readon
   return null;
 }
 
-/** The offers to try, in this order, each with the most that the call may cost there. */
+/** The offers to try, in this order (`planAttempts`), each with the most that the call may cost there. */
 function choose(
   { router, health, attemptsMax, now, ownKeys }: PrepareOptions,
   request: CallRequest,
@@ -231,7 +266,8 @@ function choose(
     keys === null
       ? request.prefers
       : (offer: Offer) => ownEndpoint(offer, keys) !== null || request.prefers?.(offer) === true;
-  const candidates: Candidate[] = [];
+  const models: Candidate[][] = [];
+  let resting: Set<Offer> | null = null;
   let unfit: GatewayError | null = null;
   /** null for an offer that cannot serve this request. Another offer may be able to. */
   const quote = (offer: Offer): Candidate | null => {
@@ -254,7 +290,7 @@ function choose(
     }
   };
   for (const { offers: all, sort } of targets) {
-    if (candidates.length >= attemptsMax) break;
+    const candidates: Candidate[] = [];
     const offers = takingAll(request, all);
     if (offers.length === 0) unfit ??= lacking(request, all);
     const preferences = sort ? { ...request.preferences, sort } : request.preferences;
@@ -269,15 +305,25 @@ function choose(
     const costOf = quotes ? (offer: Offer) => quotes.get(offer)!.estimate : undefined;
     const boundPriceOf = preferences.maxPrice === null ? undefined : boundPriceIn(request);
     const routed = { images, costOf, boundPriceOf, account: caller.account, prefers, prefix };
+    // Before the router lets this call try an offer again, which makes the offer rest for others.
+    if (targets.length > 1)
+      for (const offer of fit)
+        if (health.healthState(offer, caller.account) === 'resting') (resting ??= new Set()).add(offer);
     for (const offer of router.choose(fit, preferences, stickyKey, routed)) {
       if (candidates.length >= attemptsMax) break;
       const candidate = quotes ? quotes.get(offer)! : quote(offer);
       if (candidate) candidates.push(candidate);
       else health.notProbed(offer, caller.account);
     }
+    if (candidates.length > 0) models.push(candidates);
   }
-  if (candidates.length === 0) throw unfit ?? unavailable(request, offersOf(targets), health);
-  return candidates;
+  if (models.length === 0) throw unfit ?? unavailable(request, offersOf(targets), health);
+  return planAttempts(
+    models,
+    attemptsMax,
+    ({ offer }) => resting?.has(offer) === true,
+    ({ offer }) => health.isProven(offer),
+  );
 }
 
 /**
@@ -330,6 +376,7 @@ function toCall(
     payment: request.payment ?? null,
     onLocked: request.onLocked,
     outlivesClient: request.outlivesClient ?? false,
+    contentFallbacks: request.preferences.contentFallbacks,
     priced: request.priced,
     memory: request.memory,
   };
@@ -411,21 +458,23 @@ function authoriseAll({ caller, primitive, operation, free, whole }: CallRequest
   // Whoever may call one tool of a server may also ask it for its list.
   const any = primitive === 'tool' && Boolean(free) && whole !== true;
   for (const { service } of targets)
-    if (!any || !access.reaches(service)) authorise(caller, service, operation ?? null);
+    if (!any || !access.reaches(primitive, service)) authorise(caller, primitive, service, operation ?? null);
 }
 
 /**
  * Throws GatewayError `permission_denied` for a service, or its tool `operation`, that the caller's key may not use.
- * `prepare` checks this for every call. Use this function for requests that are answered without a call.
+ * `prepare` checks this for every call. Use this function for requests that are answered without a call. `primitive`:
+ * see Access.allows.
  */
 export function authorise(
   { key }: { readonly key: { readonly access: Access | null } | null },
+  primitive: Primitive | null,
   service: string,
   operation: string | null = null,
   param = 'model',
 ): void {
   const access = key?.access;
-  if (!access || access.allows(service, operation)) return;
+  if (!access || access.allows(primitive, service, operation)) return;
   const what = operation === null ? service : `the tool ${printable(operation)} of ${service}`;
   throw new GatewayError('permission_denied', `This API key may not use ${what}. It is limited to: ${access}`, {
     param,

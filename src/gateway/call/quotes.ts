@@ -2,12 +2,20 @@ import { randomBytes } from 'node:crypto';
 import { loadStatements, type Database } from '#store';
 import { GatewayError } from '#errors';
 import type { Ledger, PriceBook } from '#billing';
-import { type MicroUsd, type Price, formatUsd } from '#billing/amounts';
+import { type MicroUsd, type Price, formatUsd, ratesFromJson, ratesToJson } from '#billing/amounts';
 import type { Primitive } from '#config';
 import { ownPartOf, ANONYMOUS_ACCOUNT, type Caller } from '#accounts';
 import type { Offer } from '#catalog';
 import type { PaymentAttempt } from '#payments';
 import type { Call, Candidate, CallRequest, PricedFacts, RequestedQuote } from './call.ts';
+
+/** An offer in the row of its quote. `rates`: see ratesToJson; absent in those of earlier versions. */
+interface StoredOffer {
+  readonly offer: string;
+  readonly price: string;
+  readonly rates?: Readonly<Record<string, string>>;
+  readonly facts: PricedFacts;
+}
 
 interface QuotedOffer {
   readonly price: Price;
@@ -43,13 +51,14 @@ export interface Quotes {
   claim(id: string, callId: string): Promise<void>;
   /** Releases the quote of a call that was not charged, so that another call can use it. */
   free(id: string, callId: string): Promise<void>;
-  /** Deletes quotes that expired at least a day ago, at most `limit` rows; returns how many. */
+  /** Deletes quotes that expired at least an hour ago, at most `limit` rows; returns how many. */
   sweep(limit: number): Promise<number>;
 }
 
 interface QuotesOptions {
   readonly database: Database;
-  readonly prices: Pick<PriceBook, 'remember' | 'find'>;
+  /** For quotes that an earlier version gave: their prices were stored there. */
+  readonly prices: Pick<PriceBook, 'find'>;
   readonly ledger: Pick<Ledger, 'find'>;
   readonly validMs: number;
   readonly now: () => number;
@@ -65,7 +74,7 @@ const SQL = loadStatements(import.meta.url, './sql/quotes.sql', [
 
 const LIVE_MAX = 1_000;
 const OFFERS_MAX = 8;
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 /** A call that claimed a quote and has no lock after this time is considered dead. */
 const UNLOCKED_MS = 60_000;
 
@@ -103,7 +112,7 @@ export function createQuotes({ database, prices, ledger, validMs, now }: QuotesO
       part: part as string | null,
       primitive: primitive as Primitive,
       service: service as string,
-      offers: JSON.parse(offers as string) as readonly { offer: string; price: string; facts: PricedFacts }[],
+      offers: JSON.parse(offers as string) as readonly StoredOffer[],
       amount: BigInt(amount as number),
       validUntil: Number(valid_until),
       callId: call_id as string | null,
@@ -114,17 +123,15 @@ export function createQuotes({ database, prices, ledger, validMs, now }: QuotesO
   return {
     async give(call, candidates, liveMs = validMs) {
       const quoted = candidates.slice(0, OFFERS_MAX);
-      await prices.remember(
-        quoted.map(({ offer, price }) => ({ ...price, provider: offer.provider.id, service: offer.service })),
-      );
       const id = `qt_${randomBytes(16).toString('hex')}`;
       const { account } = call.caller;
       const part = ownPartOf(call.caller);
       const at = now();
       const validUntil = at + liveMs;
-      const offers = quoted.map(({ offer, price }) => ({
+      const offers: readonly StoredOffer[] = quoted.map(({ offer, price }) => ({
         offer: offer.id,
         price: price.id,
+        rates: ratesToJson(price.rates),
         facts: pricedFacts(call, offer, price),
       }));
       const rows = await database.query(SQL.insertQuote, [
@@ -140,9 +147,15 @@ export function createQuotes({ database, prices, ledger, validMs, now }: QuotesO
         part,
       ]);
       if (rows.length > 0) return { id, validUntil };
-      throw new GatewayError('rate_limit_exceeded', `This account has ${LIVE_MAX} quotes that are valid and unused`, {
-        retryAfterS: Math.ceil(liveMs / 1000),
-      });
+      throw new GatewayError(
+        'rate_limit_exceeded',
+        part === null
+          ? `This account has ${LIVE_MAX} quotes that are valid and unused`
+          : `This key has its share of the quotes that are valid and unused, which is ${LIVE_MAX} and less beside other keys`,
+        {
+          retryAfterS: Math.ceil(liveMs / 1000),
+        },
+      );
     },
 
     async find(id, caller) {
@@ -155,12 +168,11 @@ export function createQuotes({ database, prices, ledger, validMs, now }: QuotesO
         });
       }
       if (row.callId !== null && !(await isFree(row.callId, row.usedAt, row.amount))) throw used();
-      const pricedOffers = await Promise.all(
-        row.offers.map(async (one) => ({ ...one, price: await prices.find(one.price) })),
-      );
-      const offers = pricedOffers.flatMap(({ offer, price, facts }) =>
-        price === null ? [] : [[offer, { price: { id: price.id, rates: price.rates }, facts }] as const],
-      );
+      const offers: [string, QuotedOffer][] = [];
+      for (const { offer, price: priceId, rates: json, facts } of row.offers) {
+        const rates = json === undefined ? (await prices.find(priceId))?.rates : ratesFromJson(json);
+        if (rates !== undefined) offers.push([offer, { price: { id: priceId, rates }, facts }]);
+      }
       return { id, primitive: row.primitive, service: row.service, offers: new Map(offers), amount: row.amount };
     },
 
@@ -176,7 +188,7 @@ export function createQuotes({ database, prices, ledger, validMs, now }: QuotesO
     },
 
     async sweep(limit) {
-      return (await database.query(SQL.sweepQuotes, [now() - DAY_MS, limit])).length;
+      return (await database.query(SQL.sweepQuotes, [now() - HOUR_MS, limit])).length;
     },
   };
 }

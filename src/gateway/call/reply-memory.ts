@@ -1,5 +1,5 @@
 import { UpstreamFailure } from '#wire';
-import { createHeldMemory, type MemoryHold } from '#http';
+import { createHeldMemory } from '#http';
 
 /** Limits the memory for replies that the process holds until they are complete. */
 export interface ReplyMemory {
@@ -11,7 +11,7 @@ export interface ReplyMemory {
 }
 
 /** The memory of one reply. A wait for room that takes too long rejects with UpstreamFailure (`tooLarge`, `unheld`). */
-export type ReplyHold = MemoryHold;
+export type ReplyHold = ReturnType<ReturnType<typeof createHeldMemory>['open']>;
 
 interface ReplyMemoryOptions {
   readonly repliesBytesMax: number;

@@ -12,7 +12,7 @@ import {
   tagsOfCall,
 } from '#accounts';
 import type { PaymentAttempt } from '#payments';
-import { type LockPayments, runRefusal } from './lock-payments.ts';
+import { type LockPayments, runRefusal, unsummedError } from './lock-payments.ts';
 import { asksFor, unasked } from './ask-first.ts';
 import { type CallRequest, newCallId } from './call.ts';
 import type { RunningCalls } from './running-calls.ts';
@@ -80,6 +80,8 @@ export function createRuns(options: RunsOptions): Runs {
       const { primitive, service, budget, timeoutMs, stream, names = { metadata: null } } = runRequest;
       const tags = tagsOfCall(opener, names, endUsers);
       const caller = countedByTags(opener, tags);
+      const unsummed = unsummedError(caller);
+      if (unsummed !== null) throw unsummed;
       const startedAt = now();
       const parent = caller.run?.parent ?? null;
       const locking = { caller, payment, parent };

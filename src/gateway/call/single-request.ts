@@ -17,6 +17,10 @@ export interface RequestAdapter<R = unknown, D extends ReplyPiece = Uint8Array> 
    * Absent: never.
    */
   reform?(offer: Offer, status: number, body: Uint8Array): boolean;
+  /** See ProviderAdapter. */
+  goesOnAt?(offer: Offer): boolean;
+  /** The offer has taken the form that `reform` led to. */
+  accepted?(offer: Offer): void;
 }
 
 interface ReaderEnd<R = unknown, D extends ReplyPiece = Uint8Array> extends ReplyEnd<R> {
@@ -84,7 +88,9 @@ const NOTHING = new Uint8Array(0);
 /** The attempt that sends one request to each offer and reads one reply. */
 export const singleRequest = <R, D extends ReplyPiece>(request: RequestAdapter<R, D>): ProviderAdapter<R, D> => ({
   endsWithCall: true,
+  isOneRequest: true,
   startAttempt: (offer, send) => new SingleRequest(request, offer, send),
+  goesOnAt: (offer) => request.goesOnAt?.(offer) ?? false,
 });
 
 /** An iterator without a generator, because a generator would cost more for each chunk. */
@@ -97,6 +103,7 @@ class SingleRequest<R, D extends ReplyPiece> implements ProviderStream<R, D> {
   #reader: ReplyReader<R, D> | null = null;
   /** The provider refuses the request: its answer has an error status. */
   #refusing = false;
+  #reformed = false;
   #reply: UpstreamReply | null = null;
   #end: ReplyEnd<R> | null = null;
   #last: readonly Uint8Array[] = [];
@@ -188,6 +195,7 @@ class SingleRequest<R, D extends ReplyPiece> implements ProviderStream<R, D> {
       throw error instanceof UpstreamFailure ? this.#reported(error, reply) : error;
     }
     if (this.#refusing) return false;
+    if (this.#reformed) this.#adapter.accepted?.(this.#offer);
     this.status = reply.status;
     this.#reply = reply;
     return true;
@@ -202,6 +210,7 @@ class SingleRequest<R, D extends ReplyPiece> implements ProviderStream<R, D> {
     if (!this.#adapter.reform?.(this.#offer, reply.status, body)) throw failure;
     request.abort(failure);
     request.memory?.release();
+    this.#reformed = true;
     this.#reader = null;
     this.#refusing = false;
     return null;

@@ -15,12 +15,12 @@ const FORM = 'send {"jsonrpc": "2.0", "id": …, "method": "…", "params": {…
 
 /**
  * Finds the fault of a text that parseMessage refused. parseMessage returns undefined for a text that is not JSON, and
- * null for JSON that is not a message.
+ * null for JSON that is not a message. `parsed`: the value of the text, if it is known.
  */
-export function messageFault(text: string): MessageFault {
-  let value: unknown;
+export function messageFault(text: string, parsed?: unknown): MessageFault {
+  let value = parsed;
   try {
-    value = JSON.parse(text);
+    value ??= JSON.parse(text);
   } catch (error) {
     const fault = syntaxFault(text, error);
     return {
@@ -73,9 +73,9 @@ function faultOf({ jsonrpc, id, method, params, error }: JsonObject, members: Me
   if (members.has('id') ? !isId(id) : method === undefined) return wrong('id', 'a string or a number');
   // By JSON-RPC, params is an object or an array. An array is a valid request, but no method here takes one.
   if (Array.isArray(params)) return wrong('params', 'an object: parameters are given by name', 'params');
-  if (members.has('params') && !isObject(params))
+  if (params !== undefined && params !== null && !isObject(params))
     return wrong('params', 'an object, or be left out: parameters are given by name');
-  if (isObject(params) && Object.hasOwn(params, '_meta') && !isObject(params['_meta']))
-    return wrong('params._meta', 'an object', 'params');
+  const meta = isObject(params) && Object.hasOwn(params, '_meta') ? params['_meta'] : null;
+  if (meta !== null && !isObject(meta)) return wrong('params._meta', 'an object', 'params');
   return wrong('error', 'an object with a code, which is a number, and a message, which is a string');
 }

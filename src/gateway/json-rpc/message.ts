@@ -8,6 +8,9 @@ import {
   findAmbiguousKey,
   ambiguousKeyFault,
   type AmbiguousKeyFault,
+  removeAt,
+  replaceAt,
+  spanAt,
 } from '#wire';
 
 /** Use `idText` to answer, because a number above 2^53 may be rounded here. */
@@ -58,24 +61,62 @@ export type JsonRpcMessage = RequestMessage | NotificationMessage | ResponseMess
  * Parses one JSON-RPC message. Returns undefined if the text is not JSON. Returns null if it is JSON but not a JSON-RPC
  * 2.0 message; a batch is not a message. A duplicate key in the message, in `params` or in `params._meta` also gives
  * null, because parsers differ in which value they take, and the provider must see what was billed. `params` and
- * `_meta` are objects if they are present.
+ * `_meta` are objects if they are present. The text of the message is another one if it had nulls, see withoutNulls.
+ * `parsed`: the value of the text, if it is known.
  */
-export function parseMessage(text: string): JsonRpcMessage | null | undefined {
-  const raw = parseRaw(text);
+export function parseMessage(text: string, parsed?: unknown): JsonRpcMessage | null | undefined {
+  const raw = parseRaw(text, parsed);
   if (!raw || raw.value['jsonrpc'] !== '2.0') return raw && null;
-  const { params, method } = raw.value;
+  const { params, method, result } = raw.value;
+  if (params === null || hasNull(params, OBJECTS) || hasNull(result, OBJECTS) || isNotifiedOfNull(method, params)) {
+    const rest = withoutNulls(text, isNotifiedOfNull(method, params));
+    if (rest !== text) return parseMessage(rest);
+  }
   if (params !== undefined && !(isObject(params) && (!Object.hasOwn(params, '_meta') || isObject(params['_meta']))))
     return null;
   return method === undefined ? toResponse(raw) : toCall(raw);
 }
 
+const OBJECTS = ['_meta', 'arguments'];
+/** Optional members of the notifications of MCP. `data` of a log message may be null. */
+const NOTIFIED = ['total', 'message', 'logger', 'reason'];
+
+function hasNull(holder: unknown, names: readonly string[]): boolean {
+  if (!isObject(holder)) return false;
+  for (const name of names) if (holder[name] === null) return true;
+  return false;
+}
+
+const isNotifiedOfNull = (method: unknown, params: unknown): boolean =>
+  typeof method === 'string' && method.startsWith('notifications/') && hasNull(params, NOTIFIED);
+
+/**
+ * A message without null for its optional objects. Many serializers write null for an object that is absent, and many
+ * servers and clients refuse it. Null arguments become an empty object, because some servers require one.
+ */
+function withoutNulls(text: string, notified: boolean): string {
+  let rest = text;
+  for (const path of notified ? [...OPTIONAL, ...OF_NOTIFICATIONS] : OPTIONAL)
+    if (isNullAt(rest, path)) rest = removeAt(rest, path);
+  return isNullAt(rest, ARGUMENTS) ? replaceAt(rest, ARGUMENTS, '{}') : rest;
+}
+
+const OPTIONAL = [['params'], ['params', '_meta'], ['result', '_meta']] as const;
+const OF_NOTIFICATIONS = NOTIFIED.map((name) => ['params', name]);
+const ARGUMENTS = ['params', 'arguments'] as const;
+
+function isNullAt(text: string, path: readonly string[]): boolean {
+  const span = spanAt(text, path);
+  return span !== null && text.startsWith('null', span.start);
+}
+
 const PARAMS_META = ['params', '_meta'];
 
 /** Parses a JSON object without checking that it is a message. Returns undefined and null as parseMessage does. */
-export function parseRaw(text: string): RawMessage | null | undefined {
-  let value: unknown;
+export function parseRaw(text: string, parsed?: unknown): RawMessage | null | undefined {
+  let value = parsed;
   try {
-    value = JSON.parse(text);
+    value ??= JSON.parse(text);
   } catch {
     return undefined;
   }
@@ -105,7 +146,8 @@ export function createMessageParser(): typeof parseMessage {
     if (text.charCodeAt(start) <= SPACE || text.charCodeAt(end - 1) <= SPACE) return null;
     const resultText = text.slice(start, end);
     try {
-      return new AlikeResponse(model, text, resultText, JSON.parse(resultText));
+      const result: unknown = JSON.parse(resultText);
+      return hasNull(result, OBJECTS) ? null : new AlikeResponse(model, text, resultText, result);
     } catch {
       return null;
     }
@@ -115,10 +157,10 @@ export function createMessageParser(): typeof parseMessage {
     const again = alike(text);
     if (again !== null) return again;
     const message = parseMessage(text);
-    if (message?.kind !== 'response' || text.length > FORM_CHARS_MAX) return message;
+    if (message?.kind !== 'response' || message.text.length > FORM_CHARS_MAX) return message;
     const result = message.members.get('result');
-    const behind = result && text.slice(result.end);
-    if (behind?.trim() === '}') form = { model: message, before: text.slice(0, result!.start), behind };
+    const behind = result && message.text.slice(result.end);
+    if (behind?.trim() === '}') form = { model: message, before: message.text.slice(0, result!.start), behind };
     return message;
   };
 }
@@ -239,8 +281,9 @@ interface Ambiguous {
 export function readClientMessage(
   text: string,
   faultOf: (params: Readonly<Record<string, unknown>>) => AmbiguousKeyFault | null,
+  parsed?: unknown,
 ): JsonRpcMessage | Ambiguous | null | undefined {
-  const message = parseMessage(text);
+  const message = parseMessage(text, parsed);
   if (!message) return message;
   const idText = message.kind === 'request' ? message.idText : 'null';
   const names = findAmbiguousKey(message.members.keys(), ENVELOPE);
@@ -252,7 +295,11 @@ export function readClientMessage(
 
 function envelopeAlone(message: JsonRpcMessage): JsonRpcMessage {
   const parts: readonly string[] = PARTS[message.kind];
-  for (const name of message.members.keys()) if (!parts.includes(name)) return parseMessage(rebuilt(message, parts))!;
+  for (const name of message.members.keys())
+    if (!parts.includes(name)) {
+      const value = Object.fromEntries(Object.entries(message.value).filter(([key]) => parts.includes(key)));
+      return parseMessage(rebuilt(message, parts), value)!;
+    }
   return message;
 }
 

@@ -234,7 +234,7 @@ function messagesOf(
   const parsedMessage = data === '' ? null : parse(data);
   if (parsedMessage) {
     const message = scrubbed(parsedMessage, reply);
-    return [{ message, raw: message === parsedMessage ? raw : eventOf(message.text, id), eventId: id }];
+    return [{ message, raw: message.text === data ? raw : eventOf(message.text, id), eventId: id }];
   }
   const unread = data !== '';
   if (unread && strict) throw broken('the provider sent an event that is no JSON-RPC message', reply.status);

@@ -13,7 +13,7 @@ import {
   toTaskRow,
   type TaskRow,
 } from './task-rows.ts';
-import type { Tasks } from './task.ts';
+import { limitText, type TaskOwner, type Tasks } from './task.ts';
 
 /** Milliseconds until the first poll of a task, and until the next poll after a change. */
 export const FIRST_POLL_MS = 2_000;
@@ -44,11 +44,10 @@ export interface TaskStart extends Pick<Tasks, 'admit' | 'begin'> {
   keepShort(limit: number): Promise<number>;
 }
 
-/** Begins tasks and adds calls to them. `liveMax`: the most running tasks of one account. */
+/** Begins tasks and adds calls to them. `liveMax`: the most running tasks of one party of an account, see limitText. */
 export function createTaskStart({ database, ledger, sink, now }: TaskContext, liveMax: number): TaskStart {
   /**
-   * Accounts that reached the limit with their last task. Only for these accounts does `admit` count tasks before a
-   * call.
+   * Parties that reached the limit with their last task. Only for these does `admit` count tasks before a call.
    */
   const full = new Set<string>();
 
@@ -80,16 +79,15 @@ export function createTaskStart({ database, ledger, sink, now }: TaskContext, li
   }
 
   return {
-    async admit(account) {
-      if (!full.has(account)) return;
-      const [row] = await database.query(SQL.countLiveOfAccount, [account, liveMax]);
-      if (Number(row!['tasks']) < liveMax) return void full.delete(account);
+    async admit({ account, within }) {
+      const party = partyOf({ account, within });
+      if (!full.has(party)) return;
+      const [row] = await database.query(SQL.countLiveOfAccount, [account, 2 * liveMax, within]);
+      if (Number(row!['tasks']) < 2 * liveMax) return void full.delete(party);
       throw new GatewayError(
         'rate_limit_exceeded',
-        `This account has ${liveMax} running tasks, which is its limit: cancel one, or wait until one ends`,
-        {
-          retryAfterS: FULL_RETRY_S,
-        },
+        `${limitText(within, liveMax, 'running tasks')}: cancel one, or wait until one ends`,
+        { retryAfterS: FULL_RETRY_S },
       );
     },
 
@@ -127,7 +125,7 @@ export function createTaskStart({ database, ledger, sink, now }: TaskContext, li
           params: [...own, call ? 1 : 0, expiresAt, nextLookAt, FIRST_POLL_MS, task.messageBytes ?? 0],
         },
         { statement: FIND_TASK, params: keyOf(task) },
-        { statement: SQL.countLiveOfAccount, params: [account, liveMax] },
+        { statement: SQL.countLiveOfAccount, params: [account, 2 * liveMax, within] },
         ...(call
           ? [
               {
@@ -141,9 +139,9 @@ export function createTaskStart({ database, ledger, sink, now }: TaskContext, li
       const isNew = put!.length > 0;
       if (!isNew && (!sees(row, task) || row.offerId !== offerId)) return 'taken';
       if (joined!.length === 0) return 'over';
-      if (isNew && Number(counted![0]!['tasks']) >= liveMax) {
+      if (isNew && Number(counted![0]!['tasks']) >= 2 * liveMax) {
         if (full.size >= FULL_MAX) full.clear();
-        full.add(account);
+        full.add(partyOf(task));
       }
       if (isNew) sink.begun(toTask(row));
       if (!isNew) await keepOthers(row, call?.callId, keptUntil);
@@ -164,6 +162,8 @@ export function createTaskStart({ database, ledger, sink, now }: TaskContext, li
     },
   };
 }
+
+const partyOf = ({ account, within }: TaskOwner): string => `${account} ${within ?? ''}`;
 
 interface ShortCall {
   readonly callId: string;

@@ -14,6 +14,7 @@ export {
   type TaskOwner,
   type TaskSink,
   type Tasks,
+  limitText,
   ownerOf,
   waitsForClient,
 } from './task.ts';

@@ -31,6 +31,16 @@ export interface TaskOwner {
  */
 export const ownerOf = (caller: Caller): TaskOwner => ({ account: caller.account, within: ownPartOf(caller) });
 
+/**
+ * Says that a party has its share. An account has room for twice `max`, which its parties share: each restricted key is
+ * one, and all the rest of the account another. A party may have one more while as many are free as it then has. So one
+ * that is alone has `max`, and none leaves nothing for the next one.
+ */
+export const limitText = (part: string | null, max: number, what: string): string =>
+  part === null
+    ? `This account has ${max} ${what}, which is its limit`
+    : `This key has its share of the ${what} of its account, which is ${max} and less beside other keys`;
+
 /** A provider's work that outlives the call that began it. */
 export interface Task extends TaskKey, TaskOwner {
   readonly offerId: string;
@@ -177,10 +187,10 @@ export interface CallCost {
  */
 export interface Tasks {
   /**
-   * Call it before a call that may begin a task. Rejects with GatewayError if the account has the most tasks allowed.
-   * Calls that are already running can still exceed the limit.
+   * Call it before a call that may begin a task. Rejects with GatewayError if the owner has its share of the tasks of
+   * its account. Calls that are already running can still exceed the limit.
    */
-  admit(account: string): Promise<void>;
+  admit(owner: TaskOwner): Promise<void>;
   /**
    * Records that a call began or continues a task, and keeps the call's lock for as long as the task may run. Call it
    * before the client learns of the task. With `call` null, no lock is kept and no call is added: this prolongs a task,

@@ -64,6 +64,8 @@ const RETRY_MS = 30_000;
 const RETRY_MS_MAX = 6 * 3_600_000;
 const ATTEMPTS_MAX = 12;
 const KEPT_MS = 100 * DAY_MS;
+/** An approval has ended by then. */
+const KEPT_APPROVAL_MS = 2 * DAY_MS;
 
 export function createBudgetNotices({
   database,
@@ -152,7 +154,8 @@ export function createBudgetNotices({
         state: row['due_at'] === null ? 'told' : 'waiting',
       })),
     run: worker.run,
-    sweep: async (limit) => (await database.query(SQL.sweepNotices, [now() - KEPT_MS, limit])).length,
+    sweep: async (limit) =>
+      (await database.query(SQL.sweepNotices, [now() - KEPT_MS, limit, now() - KEPT_APPROVAL_MS])).length,
     close: worker.close,
   };
 }

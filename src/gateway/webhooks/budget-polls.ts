@@ -18,7 +18,12 @@ interface BudgetPollsOptions {
   readonly onNotice: (body: Readonly<Record<string, unknown>>, isOperators: boolean) => void;
 }
 
-const SQL = loadStatements(import.meta.url, './sql/notices.sql', ['watchedLimits', 'watchedKeys', 'note']);
+const SQL = loadStatements(import.meta.url, './sql/notices.sql', [
+  'watchedLimits',
+  'watchedKeys',
+  'note',
+  'dropOldNotices',
+]);
 
 const PAGE = 500;
 /** For this long after its end, a period is checked like the current one. */
@@ -65,6 +70,8 @@ export function createBudgetPolls({ database, now, onNotice }: BudgetPollsOption
     // A limit that was changed after the period causes no notice for it.
     if (since >= end) return;
     const carried = await sums.useOf(counted.carrying, period);
+    // The next check reads it again.
+    if (carried?.unsummed !== undefined) return;
     const budget = carried === null ? counted : { ...counted, spent: counted.spent + carried.spent };
     const before = noted.get(id);
     const known = before?.limit === limit ? before.percents : [];
@@ -74,7 +81,9 @@ export function createBudgetPolls({ database, now, onNotice }: BudgetPollsOption
       const at = now();
       const body = noticeBody(budget, percent, at);
       const rows = await database.query(SQL.note, [id, limit, percent, account, at, JSON.stringify(body), at]);
-      if (rows.length > 0) onNotice(body, isOperators(budget));
+      if (rows.length === 0) continue;
+      await database.query(SQL.dropOldNotices, [id]);
+      onNotice(body, isOperators(budget));
     }
     if (noted.size < NOTED_MAX || before)
       noted.set(id, { limit, percents: [...known, ...due], until: end + (DAYS + 1) * DAY_MS });

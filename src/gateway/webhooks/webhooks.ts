@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { createDueWorker, type Database, loadStatements, type Step } from '#store';
+import { createDueWorker, type Database, loadStatements, type Row, type Step } from '#store';
 import { createSealedTexts, type SealSecret } from '#security';
 import type { GuardedFetch } from '#network';
 import type { TaskKey } from '#tasks';
@@ -25,6 +25,12 @@ export interface Webhooks extends WebhookStore {
   /** Sends due deliveries, and resolves when no request is running any more. Sending also happens automatically. */
   run(): Promise<void>;
   close(): Promise<void>;
+}
+
+/** Deliveries that wait for receivers. */
+interface Waiting {
+  deliveries: number;
+  bytes: number;
 }
 
 interface QueueLimits {
@@ -109,19 +115,37 @@ export function createWebhooks({
   });
 
   const limits = { ...QUEUE_LIMITS, ...options.queueLimits };
-  let counted = { at: -Infinity, deliveries: 0, bytes: 0 };
+  /** Accounts of wallets cost nothing, so all that never had money are one party. */
+  const counted = { at: -Infinity, others: { deliveries: 0, bytes: 0 }, unfunded: { deliveries: 0, bytes: 0 } };
+  const toWaiting = (row: Row | undefined): Waiting => ({
+    deliveries: Number(row?.['deliveries'] ?? 0),
+    bytes: Number(row?.['bytes'] ?? 0),
+  });
 
-  /** The reason why nothing more can be queued, or null. */
-  const fullness = async (account: string): Promise<string | null> => {
-    const [own] = await database.query(SQL.countWaitingOfAccount, [account]);
-    if (Number(own!['deliveries']) >= limits.perAccountMax || Number(own!['bytes']) >= limits.perAccountBytesMax)
+  /** The reason why nothing more can be queued, or null. A party may have as much of the room as it leaves free. */
+  const fullness = async (account: string, more: number): Promise<string | null> => {
+    const [row] = await database.query(SQL.countWaitingOfAccount, [account]);
+    const own = toWaiting(row);
+    if (own.deliveries >= limits.perAccountMax || own.bytes >= limits.perAccountBytesMax)
       return 'too much waits for the receivers of the account';
     // `Math.abs`, so that a clock that was set back does not prolong the cache.
     if (Math.abs(now() - counted.at) >= COUNT_MS) {
-      const [all] = await database.query(SQL.countWaiting);
-      counted = { at: now(), deliveries: Number(all!['deliveries']), bytes: Number(all!['bytes']) };
+      const rows = await database.query(SQL.countWaiting);
+      counted.at = now();
+      counted.others = toWaiting(rows.find(({ unfunded }) => Number(unfunded) === 0));
+      counted.unfunded = toWaiting(rows.find(({ unfunded }) => Number(unfunded) === 1));
     }
-    return counted.deliveries >= limits.max || counted.bytes >= limits.bytesMax ? 'too much waits for receivers' : null;
+    const { others, unfunded } = counted;
+    const isUnfunded = Number(row!['unfunded']) === 1;
+    const party = isUnfunded ? unfunded : own;
+    const leavesFree = (member: keyof Waiting, most: number) =>
+      party[member] < most - others[member] - unfunded[member];
+    if (!leavesFree('deliveries', limits.max) || !leavesFree('bytes', limits.bytesMax))
+      return 'too much waits for receivers';
+    const sums = isUnfunded ? unfunded : others;
+    sums.deliveries += 1;
+    sums.bytes += more;
+    return null;
   };
 
   /**
@@ -143,7 +167,9 @@ export function createWebhooks({
       if (content === null) continue;
       const bytes = Buffer.byteLength(content.body);
       const fault =
-        bytes > WEBHOOK_BODY_BYTES_MAX ? `it has more than ${WEBHOOK_BODY_BYTES_MAX} bytes` : await fullness(account);
+        bytes > WEBHOOK_BODY_BYTES_MAX
+          ? `it has more than ${WEBHOOK_BODY_BYTES_MAX} bytes`
+          : await fullness(account, bytes);
       if (fault !== null) {
         onLost({ account, service, taskId, receiver: null, reason: fault });
         continue;
@@ -155,8 +181,6 @@ export function createWebhooks({
         { statement: SQL.dropOldestDeliveries, params: [webhook, limits.perWebhookMax] },
         { statement: SQL.forgetDeliveries, params: [webhook, REMEMBERED] },
       );
-      counted.deliveries += 1;
-      counted.bytes += bytes;
     }
     if (steps.length === 0) return 0;
     const results = await database.batch(steps);

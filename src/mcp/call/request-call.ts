@@ -40,6 +40,8 @@ export interface RequestCallDeps extends UpstreamAdapterDeps {
    * if it may be called.
    */
   readonly refusal: (offer: Offer, tool: string, access: Access | null) => GatewayError | null;
+  /** Of the offers of a target, those that may be called for a tool, or, with null, that may speak for the service. */
+  readonly admitted: (offers: readonly Offer[], tool: string | null) => readonly Offer[];
 }
 
 /**
@@ -47,7 +49,7 @@ export interface RequestCallDeps extends UpstreamAdapterDeps {
  * `invalid_request` for a call that names no tool.
  */
 export function requestCall<R, D extends ReplyPiece>(
-  { refusal }: RequestCallDeps,
+  { refusal, admitted }: RequestCallDeps,
   request: McpRequest,
   adapter: ProviderAdapter<R, D>,
 ): CallRequest<R, D> {
@@ -66,6 +68,7 @@ export function requestCall<R, D extends ReplyPiece>(
     stream: request.events,
     adapter,
     operation: tool,
+    admitted: (offers) => admitted(offers, tool),
     free: billed ? null : message.method,
     ...(request.rule.whole ? { whole: true } : {}),
     facts: () => factsOf(request),
@@ -113,7 +116,7 @@ function toolOf({ params }: RequestMessage): string {
 function refuseOtherThanObject({ params }: RequestMessage): void {
   const args = params?.['arguments'];
   if (args === undefined || isObject(args)) return;
-  const what = args === null ? 'null' : Array.isArray(args) ? 'an array' : `a ${typeof args}`;
+  const what = Array.isArray(args) ? 'an array' : `a ${typeof args}`;
   throw new GatewayError(
     'invalid_request',
     `params.arguments is ${what}: it must be an object, {} for a tool that takes none`,

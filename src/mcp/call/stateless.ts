@@ -17,6 +17,7 @@ import {
   requestedQuote,
 } from '#call';
 import type { StreamQuota } from '#limits';
+import { ownerOf } from '#tasks';
 import { OURS } from '../wire/interpreted-fields.ts';
 import { withoutAnswer } from '../request/approval.ts';
 import { withoutMeta } from '../wire/meta.ts';
@@ -181,7 +182,7 @@ export function traceOf(headers: IncomingHttpHeaders, { params }: RequestMessage
 export function boundedListens(toService: RunStateless, places: StreamQuota): RunStateless {
   const listen: RunStateless = async (service, request, context, answer, toClient) => {
     const { idText } = request.message;
-    const place = places.take(context.caller.account);
+    const place = places.take(ownerOf(context.caller));
     if (place === null) {
       const { status, message } = places.refusal();
       return answer.end(errorText(idText, { code: ERROR.server, message }), status);

@@ -2,7 +2,7 @@ import { GatewayError } from '#errors';
 import { type JsonLimits, type JsonObject, guardInTurns, isObject, OWN_TURN_BYTES, ownTurn } from '#wire';
 import { printable } from '#security';
 import type { RequestMessage } from '#json-rpc';
-import { type Catalog, nearestHint } from '#catalog';
+import { type Catalog, namesToCompare, nearestHint } from '#catalog';
 import { newCallId } from '#call';
 import type { TargetAdapter, Part, TargetRequest } from '#bridge';
 import type { ToolEntry } from '../catalogue/listing.ts';
@@ -18,8 +18,8 @@ import { UpstreamAdapter } from './upstream-adapter.ts';
 import type { McpRequest } from '../request/mcp-request.ts';
 
 interface ToolTargetDeps extends RequestCallDeps {
-  readonly catalog: Pick<Catalog, 'resolve'>;
-  readonly catalogue: Pick<ToolCatalogue, 'services' | 'service' | 'tried'>;
+  readonly catalog: Pick<Catalog, 'resolve' | 'offers'>;
+  readonly catalogue: Pick<ToolCatalogue, 'service' | 'tried'>;
   readonly limits: JsonLimits;
   readonly bytesMax: number;
 }
@@ -94,7 +94,7 @@ export function createToolTarget(deps: ToolTargetDeps): ToolTarget {
   }
 
   function* names(): Generator<string> {
-    for (const service of catalogue.services())
+    for (const service of namesToCompare(catalog.offers('tool')))
       for (const tool of catalogue.service(service)?.tools.keys() ?? []) yield `${service}/${tool}`;
   }
 
@@ -117,7 +117,7 @@ export function createToolTarget(deps: ToolTargetDeps): ToolTarget {
       has: (name) => locate(name) !== null,
       list(limit) {
         const services: { readonly name: string; readonly displayName: string; readonly description: string }[] = [];
-        for (const service of catalogue.services()) {
+        for (const service of namesToCompare(catalog.offers('tool'))) {
           if (services.length >= limit) break;
           const tools = [...(catalogue.service(service)?.tools.values() ?? [])].slice(0, limit - services.length);
           for (const { tool } of tools)
@@ -259,7 +259,7 @@ async function callArguments(
   { arguments: args, turns }: TargetRequest,
   { limits, schema }: CallArgumentsOptions,
 ): Promise<string> {
-  if (args !== null) return JSON.stringify(args);
+  if (args !== null) return JSON.stringify(await namedText(args, schema));
   const parts = turns.at(-1)?.parts ?? [];
   if (parts.some(({ kind }) => kind === 'file'))
     throw unprocessable(`${printable(name)} is a tool and does not accept files: ${AS_JSON}`);
@@ -270,8 +270,26 @@ async function callArguments(
   const known = await schema();
   if (known === null) throw unprocessable(`The arguments of ${printable(name)} are not known yet: ${AS_JSON}`);
   const filled = text.trim() === '' ? null : onlyText(known);
+  // What a model writes for a tool that needs nothing.
+  if (filled === null && /^\s*(?:null\s*)?$/.test(text) && requiredOf(known).length === 0) return '{}';
   if (filled === null) throw unprocessable(`${printable(name)} ${printed(known)}`);
   return JSON.stringify({ [filled]: text });
+}
+
+/**
+ * The arguments, with the name that the tool has for its one text. Models that write one text alone often name it as
+ * they like.
+ */
+async function namedText(
+  args: NonNullable<TargetRequest['arguments']>,
+  schema: CallArgumentsOptions['schema'],
+): Promise<JsonObject> {
+  const [entry, ...more] = Object.entries(args);
+  if (entry === undefined || more.length > 0 || typeof entry[1] !== 'string') return args;
+  const known = await schema();
+  if (known === null || Object.hasOwn(propertiesOf(known), entry[0])) return args;
+  const only = onlyText(known);
+  return only === null ? args : { [only]: entry[1] };
 }
 
 const AS_JSON = 'send its arguments as a JSON object';

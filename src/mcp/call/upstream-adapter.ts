@@ -2,15 +2,18 @@ import { elementsOf, inTurns, membersOf, OWN_TURN_BYTES, ownTurn, RawJsonError, 
 import { errorText, onceOnly } from '#json-rpc';
 import type { Call, GeneratedAdapter, Send } from '#call';
 import type { Offer } from '#catalog';
+import { ownerOf } from '#tasks';
 import { clampToMeasured, freeEnd, TASK, tooLargeEnd, providerFailure } from '../request/ending.ts';
 import { paramHeaderFault } from '../wire/param-headers.ts';
 import { ERROR, modernStatusOf } from '../wire/revisions.ts';
 import type { Servers } from '../servers/servers.ts';
 import { withoutTaskTools, declaresTasks } from '../request/extension.ts';
+import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
 import { keepTask, type KeepTaskDeps } from '../tasks/keep-task.ts';
 import {
   type Admits,
   type ListForm,
+  type ListOptions,
   isListMethod,
   type ListMethod,
   listInTurns,
@@ -26,6 +29,8 @@ export interface UpstreamAdapterDeps {
   >;
   /** The input schema of a tool; null if it is unknown. */
   readonly schemaOf: (offer: Offer, tool: string) => unknown;
+  /** The lists of a server as the gateway has read them; null if they are unknown. */
+  readonly listingOf: ToolCatalogue['listingOf'];
   /** Puts prices and pins into the result of a `tools/list`. */
   readonly decorate: (result: string, offer: Offer, mcpRequest: McpRequest) => string;
 }
@@ -57,7 +62,7 @@ export class UpstreamAdapter implements GeneratedAdapter<McpResponse | null> {
     signal: AbortSignal,
     detached: Send,
   ): AsyncGenerator<Uint8Array, McpEnd, undefined> {
-    const { servers, translators, schemaOf, decorate, keepTask: keeping } = this.#deps;
+    const { servers, translators, schemaOf, listingOf, decorate, keepTask: keeping } = this.#deps;
     const mcpRequest = this.#mcpRequest;
     const { message, client } = mcpRequest;
     const call = this.#call!;
@@ -70,7 +75,7 @@ export class UpstreamAdapter implements GeneratedAdapter<McpResponse | null> {
       );
       if (fault) return refusal(mcpRequest, ERROR.headerMismatch, `Header mismatch: ${fault}`);
     }
-    if (takesTasks) await keeping.tasks.admit(mcpRequest.caller.account);
+    if (takesTasks) await keeping.tasks.admit(ownerOf(mcpRequest.caller));
     const facts = await servers.facts(offer, send, signal, mcpRequest.session?.era);
     let end: McpEnd;
     const beganAt = performance.now();
@@ -98,7 +103,12 @@ export class UpstreamAdapter implements GeneratedAdapter<McpResponse | null> {
     const tasks = client === 'modern' && facts.era === 'modern';
     const decorateTools = (result: string) => decorate(tasks ? result : withoutTaskTools(result), offer, mcpRequest);
     const form = client === 'modern' ? 'modern' : 'legacy';
-    return toReadableList(end, message.method, form, decorateTools, admitsFor(mcpRequest, offer));
+    const options = {
+      admits: admitsFor(mcpRequest, offer),
+      sent: message.params?.['cursor'],
+      endless: listingOf(offer)?.endless,
+    };
+    return toReadableList(end, message.method, form, decorateTools, options);
   }
 }
 
@@ -106,7 +116,9 @@ export class UpstreamAdapter implements GeneratedAdapter<McpResponse | null> {
 function admitsFor({ caller, message }: McpRequest, { service }: Offer): Admits | undefined {
   const access = caller.key?.access;
   if (!access) return undefined;
-  return message.method === 'tools/list' ? (tool) => access.allows(service, tool) : () => access.allows(service, null);
+  return message.method === 'tools/list'
+    ? (tool) => access.allows('tool', service, tool)
+    : () => access.allows('tool', service, null);
 }
 
 /** An answer that a translator could not parse is a failure of its server. */
@@ -134,7 +146,7 @@ async function toReadableList(
   method: ListMethod,
   form: ListForm,
   decorateTools: (list: string) => string,
-  admits: Admits | undefined,
+  options: ListOptions,
 ): Promise<McpEnd> {
   if (end.result === null) return end;
   const { message: _parsed, ...answer } = end.result;
@@ -148,8 +160,8 @@ async function toReadableList(
     if (method === 'tools/list') refuseTooMany(listText);
     const decorated = method === 'tools/list' ? decorateTools(listText) : listText;
     list = isLarge
-      ? await inTurns(listInTurns(method, form, decorated, admits))
-      : readableList(method, form, decorated, admits);
+      ? await inTurns(listInTurns(method, form, decorated, options))
+      : readableList(method, form, decorated, options);
   } catch (error) {
     throw readable(error);
   }

@@ -6,6 +6,7 @@ import {
   FORMS,
   type ListForm,
   keyOf,
+  leadsOn,
   leftOut,
   type ListMethod,
   LISTS,
@@ -66,6 +67,8 @@ export interface FetchedLists {
   readonly size: number;
   /** There are more elements, or larger ones, than the limits allow. */
   readonly truncated: boolean;
+  /** Cursors of lists that never end, whose pages hold nothing new. */
+  readonly endless: ReadonlySet<string>;
 }
 
 const LEFT_OUT_MAX = 100;
@@ -88,6 +91,7 @@ export async function fetchLists(
   const leaveOut = (one: LeftOut) => void (broken.length < LEFT_OUT_MAX && broken.push(one));
   let size = 0;
   let truncated = false;
+  const endless = new Set<string>();
 
   const readAll = async (method: ListMethod, over: AbortSignal): Promise<readonly ListedItem[]> => {
     const items = new Map<string, ListedItem>();
@@ -100,6 +104,7 @@ export async function fetchLists(
       const read = await readPage(text, method, limits);
       truncated ||= read.truncated;
       read.leftOut.forEach(leaveOut);
+      const before = items.size;
       for (const item of read.items) {
         if (items.has(item.key)) {
           leaveOut(leftOut(method, item.key, SAME_NAME));
@@ -112,10 +117,12 @@ export async function fetchLists(
         items.set(item.key, item);
         size += item.text.length;
       }
-      cursor = read.nextCursor;
       // A server that returns a cursor twice would do so without end.
-      if (cursor === null || cursors.has(cursor)) return [...items.values()];
-      cursors.add(cursor);
+      const { nextCursor } = read;
+      const isOver = !leadsOn(nextCursor, cursor) || cursors.has(nextCursor);
+      if (isOver && nextCursor !== null && cursor !== null && items.size === before) endless.add(cursor);
+      if (isOver) return [...items.values()];
+      cursors.add((cursor = nextCursor));
     }
     truncated = true;
     return [...items.values()];
@@ -148,7 +155,7 @@ export async function fetchLists(
     'resources/templates/list': await readOther('resources/templates/list', 'resources'),
     'prompts/list': await readOther('prompts/list', 'prompts'),
   };
-  return { facts: server, tools, others, leftOut: broken, fault, size, truncated };
+  return { facts: server, tools, others, leftOut: broken, fault, size, truncated, endless };
 }
 
 interface ListPage {
@@ -188,7 +195,7 @@ async function readPage(
   }
   const cursor = members.get('nextCursor');
   const next: unknown = cursor && parse(text.slice(cursor.start, cursor.end));
-  return { items, leftOut: broken, truncated, nextCursor: typeof next === 'string' ? next : null };
+  return { items, leftOut: broken, truncated, nextCursor: leadsOn(next, null) ? next : null };
 }
 
 /** Characters of elements that are read in one turn of the event loop. Each is parsed, checked and written twice. */

@@ -28,6 +28,7 @@ export interface ServerListing {
   readonly fetchedAt: number;
   readonly leftOut: readonly LeftOut[];
   readonly truncated: boolean;
+  readonly endless: FetchedLists['endless'];
   readonly size: number;
   /** A digest for each kind. It is equal if nothing has changed. */
   readonly digests: Readonly<Record<ListKind, string>>;
@@ -46,7 +47,7 @@ interface MakeListing {
 
 /** Reads, pins and indexes the lists of a server. A list that could not be read stays as it was, if there is room. */
 export async function makeListing({ offer, fetched, sizeMax, before, pin, now }: MakeListing): Promise<ServerListing> {
-  const { others, facts, truncated, leftOut } = fetched;
+  const { others, facts, truncated, leftOut, endless } = fetched;
   let { size } = fetched;
   const readable = (items: readonly ListedItem[] = []) => {
     const withThem = items.reduce((sum, { text }) => sum + text.length, size);
@@ -82,6 +83,7 @@ export async function makeListing({ offer, fetched, sizeMax, before, pin, now }:
     fetchedAt: now(),
     leftOut,
     truncated,
+    endless,
     size,
     digests: {
       tools: digest([...tools.values()].map(({ text, definition }) => `${definition.version} ${text}`)),

@@ -1,3 +1,4 @@
+import { networkLevels } from '#security';
 import { dropOldest, Shares } from '#wire';
 
 interface LookPlacesOptions {
@@ -53,7 +54,7 @@ export class LookPlaces {
 
   constructor(options: LookPlacesOptions) {
     this.#options = options;
-    this.#short = new Shares(options.total);
+    this.#short = new Shares(options.total, options.total, networkLevels);
   }
 
   /** Whose turn is next, of the owners that wait in each network; null if none of them may take a place now. */

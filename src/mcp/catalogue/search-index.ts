@@ -75,6 +75,27 @@ interface SearchOptions<T> {
   /** The order of matches with the same score. Two with the same name differ in `value`. */
   readonly order: (a: Match<T>, b: Match<T>) => number;
   readonly admits?: (value: T, name: string) => boolean;
+  /**
+   * An owner has at most OWNER_MAX places in the result, and all owners together half of them if there are enough other
+   * matches. Default: null, for no owner.
+   */
+  readonly ownerOf?: OwnerOf<T>;
+}
+
+export type OwnerOf<T> = (value: T, name: string) => string | null;
+
+/** Places of an owner in a result. */
+const OWNER_MAX = 2;
+
+/** Makes the function that takes a place of a result for an owner. False: the owner has as many as it may have. */
+export function createOwnerPlaces(): (owner: string | null) => boolean {
+  const places = new Map<string, number>();
+  return (owner) => {
+    if (owner === null) return true;
+    const before = places.get(owner) ?? 0;
+    places.set(owner, before + 1);
+    return before < OWNER_MAX;
+  };
 }
 
 /** Most words of a query. Further words are ignored. */
@@ -89,7 +110,7 @@ const STEPS_PER_TURN = 150_000;
 export async function searchTools<T>(
   query: string,
   searched: Iterable<Searched<T>>,
-  { limit, order, admits }: SearchOptions<T>,
+  { limit, order, admits, ownerOf = () => null }: SearchOptions<T>,
 ): Promise<readonly Match<T>[]> {
   const words = [...new Set(wordsOf(query))].slice(0, QUERY_WORDS_MAX);
   const pace = createPace(STEPS_PER_TURN);
@@ -108,7 +129,14 @@ export async function searchTools<T>(
   }
   const mean = length / Math.max(1, count);
   const rarities = words.map((word) => Math.log(1 + (count - having.get(word)! + 0.5) / (having.get(word)! + 0.5)));
-  const best = new Best<Match<T>>(limit, (a, b) => b.score - a.score || order(a, b));
+  const byRank = (a: Match<T>, b: Match<T>) => b.score - a.score || order(a, b);
+  const free = new Best(limit, byRank);
+  const owned = new Best(limit, byRank);
+  const offer = (match: Match<T>) => {
+    if (free.isBeyond(match) && owned.isBeyond(match)) return;
+    const owner = ownerOf(match.value, match.name);
+    (owner === null ? free : owned).offer(match, owner);
+  };
   for (const [value, indexes] of all) {
     const offered = indexes.length === 1 ? null : new Map<string, number>();
     for (const { names, lengths, postings } of indexes) {
@@ -119,13 +147,14 @@ export async function searchTools<T>(
       for (let i = 0; i < names.length; i++) {
         const [name, score] = [names[i]!, scores[i]!];
         if (score === 0 || admits?.(value, name) === false) continue;
-        if (offered === null) best.offer({ value, name, score });
+        if (offered === null) offer({ value, name, score });
         else offered.set(name, Math.max(score, offered.get(name) ?? 0));
       }
     }
-    for (const [name, score] of offered ?? []) best.offer({ value, name, score });
+    for (const [name, score] of offered ?? []) offer({ value, name, score });
   }
-  return best.all;
+  const room = Math.max(Math.ceil(limit / 2), limit - free.all.length);
+  return [...free.all, ...owned.all.slice(0, room)].sort(byRank).slice(0, limit);
 }
 
 /** The work of getting what is searched, and of each of its indexes, in the steps of a turn. */
@@ -150,7 +179,7 @@ function addScores(scores: Float64Array, places: readonly number[], { rarity, le
 class Best<T> {
   readonly #limit: number;
   readonly #order: (a: T, b: T) => number;
-  readonly #best: T[] = [];
+  readonly #best: { readonly item: T; readonly owner: string | null }[] = [];
 
   constructor(limit: number, order: (a: T, b: T) => number) {
     this.#limit = limit;
@@ -158,19 +187,30 @@ class Best<T> {
   }
 
   get all(): readonly T[] {
-    return this.#best;
+    return this.#best.map(({ item }) => item);
   }
 
-  offer(item: T): void {
+  isBeyond(item: T): boolean {
     const best = this.#best;
-    if (best.length >= this.#limit && (this.#limit === 0 || this.#order(item, best.at(-1)!) >= 0)) return;
+    return best.length >= this.#limit && (this.#limit === 0 || this.#order(item, best.at(-1)!.item) >= 0);
+  }
+
+  offer(item: T, owner: string | null): void {
+    if (this.isBeyond(item)) return;
+    const best = this.#best;
     let [from, to] = [0, best.length];
     while (from < to) {
       const middle = (from + to) >> 1;
-      if (this.#order(item, best[middle]!) < 0) to = middle;
+      if (this.#order(item, best[middle]!.item) < 0) to = middle;
       else from = middle + 1;
     }
-    best.splice(from, 0, item);
+    const its = owner === null ? [] : best.filter((one) => one.owner === owner);
+    if (its.length >= OWNER_MAX) {
+      const worst = best.indexOf(its.at(-1)!);
+      if (from > worst) return;
+      best.splice(worst, 1);
+    }
+    best.splice(from, 0, { item, owner });
     if (best.length > this.#limit) best.pop();
   }
 }

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Access } from '#accounts';
-import { type Catalog, type LeftOut, type Offer, type ToolListings, type ToolPins, byPrice } from '#catalog';
+import { type Catalog, type LeftOut, type Offer, type ToolListings, type ToolPins, byPrice, compare } from '#catalog';
 import { fetchLists, type FetchDeps, type FetchLimits, type ListedItem } from './fetch-lists.ts';
 import { KINDS, type ListKind } from '../wire/own-messages.ts';
 import { type ServerListing, type ToolEntry, makeListing } from './listing.ts';
 import { createRefresher, type RefresherOptions } from './refresher.ts';
-import { type Searched, searchTools } from './search-index.ts';
+import { type OwnerOf, type Searched, searchTools } from './search-index.ts';
 
 export interface FoundTool extends ServiceTool {
   readonly service: string;
@@ -15,11 +15,15 @@ interface FindOptions {
   readonly limit: number;
   readonly services: readonly string[] | null;
   readonly access?: Access | null;
+  /** Whose tools get at most two places, and come after those of others with the same score. Default: nobody's. */
+  readonly ownerOf?: OwnerOf<ServiceListing>;
 }
 
 export interface ListChange {
   readonly service: string;
   readonly kinds: readonly ListKind[];
+  /** Those that the service has or had. */
+  readonly offers: readonly Offer[];
 }
 
 export interface ToolCatalogue extends ToolListings {
@@ -61,6 +65,8 @@ export interface ToolCatalogueOptions extends FetchDeps {
   readonly present?: (offer: Offer) => boolean;
   /** The network that the provider of an offer dials from; null if it is not known. Default: none is known. */
   readonly networkOf?: ((offer: Offer) => string | null) | undefined;
+  /** Whether the provider of an offer is one whom nobody has let in. Default: nobody is one. */
+  readonly isStranger?: ((offer: Offer) => boolean) | undefined;
   readonly now: () => number;
   /** Milliseconds of a monotonic clock. */
   readonly elapsed: () => number;
@@ -103,7 +109,7 @@ const LIMITS: CatalogueLimits = {
  * lists stay. References in definitions are never followed.
  */
 export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogue {
-  const { catalog, pins, now, onError, onLeftOut } = options;
+  const { catalog, pins, now, onError, onLeftOut, isStranger = () => false } = options;
   const limits = { ...LIMITS, ...options.limits };
   const listings = new Map<string, ServerListing>();
   const views = new Map<string, ServiceListing>();
@@ -114,9 +120,9 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
   let seen = -1;
   let version = 0;
 
-  const tell = (service: string, kinds: readonly ListKind[]) => {
+  const tell = (change: ListChange) => {
     version++;
-    for (const listener of listeners) listener({ service, kinds });
+    for (const listener of listeners) listener(change);
   };
 
   const refresher = createRefresher(refreshing(options, refresh));
@@ -141,7 +147,8 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
     if (listing.size > roomOf(offer, listings, offers, limits)) return refresh(offer, signal, wait);
     listings.set(offer.id, listing);
     const changed = KINDS.filter((kind) => listing.digests[kind] !== before?.digests[kind]);
-    if (changed.length > 0) tell(offer.service, changed);
+    if (changed.length > 0)
+      tell({ service: offer.service, kinds: changed, offers: groups.get(offer.service) ?? [offer] });
     if (!isDeepStrictEqual(listing.leftOut, before?.leftOut ?? [])) onLeftOut?.(listing.leftOut, offer);
     // What was read counts. The rest is reported and tried again like a list that could not be read at all.
     if (fetched.fault !== null) throw fetched.fault;
@@ -158,18 +165,36 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
     for (const id of listings.keys()) if (!offers.has(id)) listings.delete(id);
     for (const service of views.keys()) if (!groups.has(service)) views.delete(service);
     // Only services that were known before, because nothing is known of a new service yet.
-    for (const [service, group] of before) if (shownOf(group) !== shownOf(groups.get(service))) tell(service, KINDS);
+    for (const [service, group] of before) {
+      const after = groups.get(service);
+      if (shownOf(group) !== shownOf(after)) tell({ service, kinds: KINDS, offers: [...group, ...(after ?? [])] });
+    }
     refresher.keep(all);
   }
 
   const listingOf = ({ id }: Offer) => listings.get(id) ?? null;
 
+  /**
+   * A service belongs to the operator and those that it has let in, the cheapest first; among strangers, to the one
+   * who has offered it for the longest, because a low price costs a stranger nothing. What others list under its name
+   * is not shown, and their texts are nobody else's.
+   */
+  const definers = (group: readonly Offer[]): readonly Offer[] => {
+    if (group.length < 2) return group;
+    const letIn = byPrice(group.filter((offer) => !isStranger(offer)));
+    if (letIn.length > 0) return letIn;
+    const oldest = group.toSorted((a, b) => a.createdAt - b.createdAt || compare(a.id, b.id));
+    return [oldest.find((offer) => listingOf(offer) !== null) ?? oldest[0]!];
+  };
+
   function service(name: string): ServiceListing | null {
     sync();
     const group = groups.get(name);
     if (!group) return null;
+    const first = definers(group);
     let view = views.get(name);
-    if (!view || !isCurrent(view, group, listingOf)) views.set(name, (view = mergeListings(group, listingOf)));
+    if (!view || !isCurrent(view, first, group, listingOf))
+      views.set(name, (view = mergeListings(first, group, listingOf)));
     return view;
   }
 
@@ -184,6 +209,7 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
       const listing = listingOf(offer);
       return listing && [...listing.tools.values()];
     },
+    definers,
     leftOutOf: (offer) => listingOf(offer)?.leftOut ?? [],
     schemaOf: (offer, tool) => listingOf(offer)?.tools.get(tool)?.inputSchema ?? null,
     services() {
@@ -192,9 +218,9 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
     },
     since: (name) => Math.min(...(groups.get(name) ?? []).map(({ createdAt }) => createdAt)),
     service,
-    find(query, { limit, services, access = null }) {
+    find(query, { limit, services, access = null, ownerOf = () => null }) {
       sync();
-      return findTools(query, { limit, access }, (services ?? names).values().map(service));
+      return findTools(query, { limit, access, ownerOf }, (services ?? names).values().map(service));
     },
     stale: ({ id }) => void refresher.stale(id),
     renewed: ({ id }) => refresher.stale(id),
@@ -260,29 +286,30 @@ function roomOf(
 
 async function findTools(
   query: string,
-  { limit, access }: { readonly limit: number; readonly access: Access | null },
+  { limit, access, ownerOf }: Required<Pick<FindOptions, 'limit' | 'access' | 'ownerOf'>>,
   services: Iterable<ServiceListing | null>,
 ): Promise<readonly FoundTool[]> {
   const matches = await searchTools(query, searchedOf(services), {
     limit,
-    order: (a, b) => compare(a.value.service, b.value.service) || compare(a.name, b.name),
-    ...(access === null ? {} : { admits: ({ service }, name) => access.allows(service, name) }),
+    ownerOf,
+    order: (a, b) =>
+      Number(ownerOf(a.value, a.name) !== null) - Number(ownerOf(b.value, b.name) !== null) ||
+      compare(a.value.service, b.value.service) ||
+      compare(a.name, b.name),
+    ...(access === null ? {} : { admits: ({ service }, name) => access.allows('tool', service, name) }),
   });
   return matches.map(({ value, name }) => ({ ...firstWith(value, name), service: value.service }));
 }
 
 /** A tool that a service has, without `tools` of the whole service. */
-function firstWith({ listings, offers }: ServiceListing, name: string): ServiceTool {
-  const at = listings.findIndex((listing) => listing?.tools.has(name));
+function firstWith({ listings, offers, definers }: ServiceListing, name: string): ServiceTool {
+  const at = listings.findIndex((listing, index) => index < definers && listing?.tools.has(name));
   return { tool: listings[at]!.tools.get(name)!, offer: offers[at]! };
 }
 
 function* searchedOf(services: Iterable<ServiceListing | null>): Generator<Searched<ServiceListing>> {
-  for (const view of services)
-    if (view) yield [view, view.listings.filter((one) => one !== null).map(({ index }) => index)];
+  for (const view of services) if (view) yield [view, knownOf(view).map(({ index }) => index)];
 }
-
-const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
 /**
  * The facts about a service's offers that a client can notice. An offer that was registered again at the same price is
@@ -298,17 +325,19 @@ function shownOf(offers: readonly Offer[] | undefined): string {
   return offers.map(priceOf).sort().join('\n');
 }
 
-/** A tool of a service, with the cheapest offer whose server lists it. */
+/** A tool of a service, with the offer whose server describes it. */
 export interface ServiceTool {
   readonly tool: ToolEntry;
   readonly offer: Offer;
 }
 
-/** Everything that any provider of a service lists. It stays the same object until something in it changes. */
+/** Everything that the definers of a service list. It stays the same object until something in it changes. */
 export interface ServiceListing {
   readonly service: string;
-  /** Cheapest first. */
+  /** The definers first. */
   readonly offers: readonly Offer[];
+  /** So many of the first offers, in this order, say what the service has. See ToolListings.definers. */
+  readonly definers: number;
   /** One listing for each offer; null if it is not known yet. */
   readonly listings: readonly (ServerListing | null)[];
   /** By name. Made at its first use, because most services are only counted or searched. */
@@ -321,18 +350,23 @@ export interface ServiceListing {
   readonly prompts: readonly ListedItem[];
 }
 
-/** `offers`: all offers of one service. */
+/** `offers`: all offers of one service, with the definers. */
 export function mergeListings(
+  definers: readonly Offer[],
   offers: readonly Offer[],
   listingOf: (offer: Offer) => ServerListing | null,
 ): ServiceListing {
-  const ordered = byPrice(offers);
-  return new Merged(ordered, ordered.map(listingOf));
+  const ordered = [...definers, ...byPrice(offers.filter((offer) => !definers.includes(offer)))];
+  return new Merged(definers.length, ordered, ordered.map(listingOf));
 }
+
+const knownOf = ({ listings, definers }: Pick<ServiceListing, 'listings' | 'definers'>) =>
+  listings.slice(0, definers).filter((listing) => listing !== null);
 
 class Merged implements ServiceListing {
   readonly service: string;
   readonly offers: readonly Offer[];
+  readonly definers: number;
   readonly listings: readonly (ServerListing | null)[];
   readonly resources: readonly ListedItem[];
   readonly resourceTemplates: readonly ListedItem[];
@@ -340,8 +374,9 @@ class Merged implements ServiceListing {
   readonly #known: readonly ServerListing[];
   #tools: ReadonlyMap<string, ServiceTool> | null = null;
 
-  constructor(offers: readonly Offer[], listings: readonly (ServerListing | null)[]) {
-    const known = listings.filter((listing) => listing !== null);
+  constructor(definers: number, offers: readonly Offer[], listings: readonly (ServerListing | null)[]) {
+    this.definers = definers;
+    const known = knownOf({ listings, definers });
     this.service = offers[0]!.service;
     this.offers = offers;
     this.listings = listings;
@@ -352,7 +387,7 @@ class Merged implements ServiceListing {
   }
 
   get tools(): ReadonlyMap<string, ServiceTool> {
-    return (this.#tools ??= mergeTools(this.offers, this.listings));
+    return (this.#tools ??= mergeTools(this.offers, this.listings.slice(0, this.definers)));
   }
 
   get toolCount(): number {
@@ -386,12 +421,15 @@ function merge(
 }
 
 function isCurrent(
-  { offers, listings }: ServiceListing,
+  { offers, listings, definers }: ServiceListing,
+  first: readonly Offer[],
   now: readonly Offer[],
   listingOf: (offer: Offer) => ServerListing | null,
 ): boolean {
   return (
     offers.length === now.length &&
+    definers === first.length &&
+    first.every((offer, i) => offer === offers[i]) &&
     now.every((offer) => offers.includes(offer)) &&
     offers.every((offer, i) => listingOf(offer) === listings[i])
   );

@@ -1,4 +1,4 @@
-import { createEventReader, EventError, type SseEvent, UpstreamFailure } from '#wire';
+import { createEventReader, EventError, eventText, type SseEvent, UpstreamFailure } from '#wire';
 import { errorText, hasEvents, parseGuarded } from '#json-rpc';
 import { type StreamQuota, OVER } from '#limits';
 import type { UpstreamExchange, UpstreamReply } from '#call';
@@ -37,7 +37,7 @@ interface ListenOptions {
 
 export function createListen({ places, bytesMax, renew, listenModern }: ListenOptions): Listen {
   return async function* listen({ session, lastEventId, ended }, place) {
-    const slot = places.take(session.account);
+    const slot = places.take(session);
     if (slot === null) {
       if (places.draining) return FINISHED;
       const { status, message } = places.refusal();
@@ -95,18 +95,23 @@ async function* listenLegacy(
       // The client reconnects with the id of the last event that it got.
       return FINISHED;
     }
-    for (const event of events) if (await isForListener(event)) yield Buffer.from(event.raw);
+    for (const event of events) {
+      const text = await textForListener(event);
+      if (text !== null) yield Buffer.from(text);
+    }
   }
 }
 
 /**
- * Whether an event may be passed on: all messages but responses. A server sends a response here only if the client
- * resumes the stream of a request, and the call of that request was not paid. The gateway itself resumes such streams.
+ * The text of an event that may be passed on, else null: all messages but responses. A server sends a response here
+ * only if the client resumes the stream of a request, and the call of that request was not paid. The gateway itself
+ * resumes such streams.
  */
-async function isForListener({ data }: SseEvent): Promise<boolean> {
-  if (data === '') return true;
+async function textForListener({ data, raw, id }: SseEvent): Promise<string | null> {
+  if (data === '') return raw;
   const message = await parseGuarded(data, 200);
-  return message !== undefined && message !== null && message.kind !== 'response';
+  if (!message || message.kind === 'response') return null;
+  return message.text === data ? raw : eventText(message.text, id);
 }
 
 /** The server's stream, or the answer to give instead. */

@@ -12,7 +12,7 @@ import {
 } from '#http';
 import { errorText, parseMessage } from '#json-rpc';
 import { GatewayError } from '#errors';
-import { jsonText } from '#wire';
+import { jsonText, readJsonText } from '#wire';
 import { CancelSource } from '#billing/amounts';
 import type { Config } from '#config';
 import { needsCredential, type Caller } from '#accounts';
@@ -149,14 +149,19 @@ function createHandlers(
     );
 
   async function post(service: string | null, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const body = jsonText((request.body as Buffer | undefined) ?? NOTHING, limits);
-    const inbound = classify(body, {
-      version: header(request, 'mcp-protocol-version'),
-      method: header(request, 'mcp-method'),
-      name: header(request, 'mcp-name'),
-      session: header(request, 'mcp-session-id'),
-      accept: header(request, 'accept'),
-    });
+    const read = readJsonText((request.body as Buffer | undefined) ?? NOTHING, limits);
+    const { text: body, value } = read instanceof Promise ? await read : read;
+    const inbound = classify(
+      body,
+      {
+        version: header(request, 'mcp-protocol-version'),
+        method: header(request, 'mcp-method'),
+        name: header(request, 'mcp-name'),
+        session: header(request, 'mcp-session-id'),
+        accept: header(request, 'accept'),
+      },
+      value,
+    );
     if (inbound.kind === 'refused') {
       const { idText, error } = inbound;
       refused(request, service, new GatewayError('invalid_request', error.message));

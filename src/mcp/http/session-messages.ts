@@ -3,7 +3,7 @@ import type { ClientAnswer } from '#http';
 import type { RequestId, RequestMessage } from '#json-rpc';
 import { endOnly, type Pipeline } from '#call';
 import { LISTEN_MS } from '#limits';
-import { pinned } from '#catalog';
+import { type Offer, pinned } from '#catalog';
 import { ownerOf } from '#tasks';
 import type { ClientRequests } from '../request/client-requests.ts';
 import { type McpFreeCall, runFreeCall } from '../request/free-call.ts';
@@ -22,7 +22,7 @@ import {
 } from './session-transport.ts';
 import { CLIENT_NOTIFICATIONS, LEGACY_METHODS, type Era } from '../wire/revisions.ts';
 import { cancelledId, type CancelNotes } from '../request/cancellation.ts';
-import type { RunRequest } from '../call/request-call.ts';
+import type { RequestCallDeps, RunRequest } from '../call/request-call.ts';
 import type { Servers } from '../servers/servers.ts';
 import type { LegacySession, McpEnd, McpResponse, ServerPlace } from '../request/mcp-request.ts';
 import type { InitializeOutcome, Sessions } from '../sessions/sessions.ts';
@@ -34,6 +34,7 @@ export interface SessionMessagesDeps {
   readonly listen: Listen;
   readonly servers: Servers;
   readonly runRequest: RunRequest;
+  readonly admitted: RequestCallDeps['admitted'];
   readonly readPaid: ReadPaid;
   readonly raw: Pick<LegacyToLegacy, 'tell'>;
   readonly bridge: Pick<LegacyToModern, 'cancel'>;
@@ -108,7 +109,8 @@ export function createSessionMessages(deps: SessionMessagesDeps): SessionMessage
         return freeEnd(outcome.response);
       };
       const startAttempt = withFacts(servers, 'legacy', (place) => endOnly(() => openAt(place)));
-      const call = { caller, requestId, target: service, method: 'initialize', startAttempt };
+      const admitted = (offers: readonly Offer[]) => deps.admitted(offers, null);
+      const call = { caller, requestId, target: service, method: 'initialize', startAttempt, admitted };
       const response = await runFreeCall(pipeline, call, gone);
       return response && outcome;
     },

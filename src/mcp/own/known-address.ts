@@ -1,6 +1,6 @@
 import { GatewayError } from '#errors';
 import { printable } from '#security';
-import { type Catalog, nearestHint } from '#catalog';
+import { type Catalog, namesToCompare, nearestHint } from '#catalog';
 import type { Pipeline } from '#call';
 import type { TargetAdapters } from '#bridge';
 import { BRIDGED_KINDS, fullName, WORD } from './builtin/bridged-services.ts';
@@ -23,7 +23,7 @@ export function createKnownAddress({
   targets,
 }: KnownAddressDeps): (service: string) => Promise<void> | null {
   function* names(): Generator<string> {
-    yield* new Set(catalog.offers('tool').map(({ service }) => service));
+    yield* namesToCompare(catalog.offers('tool'));
     for (const kind of BRIDGED_KINDS)
       for (const { name } of targets()[kind]?.list(NEAR_MAX) ?? []) yield fullName(kind, name);
   }

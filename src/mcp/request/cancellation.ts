@@ -190,7 +190,7 @@ export function createCancelNotes({ store, now, onError }: CancelNotesDeps): Can
   return {
     async note({ id, account }, request) {
       try {
-        if ((await store.countOf(account, KIND)) >= NOTES_MAX) return;
+        if ((await store.countOf({ account, within: null }, KIND)).together >= NOTES_MAX) return;
         const [name, expiresAt] = [nameOf(id, request), now() + NOTED_MS];
         ownNotes.set(name, expiresAt);
         await store.put({ id: keyOf(name), account, kind: KIND, state: '', expiresAt });

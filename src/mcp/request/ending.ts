@@ -21,6 +21,7 @@ import {
   cutReply,
 } from '#call';
 import type { Offer } from '#catalog';
+import { printable } from '#security';
 import type { Price } from '#billing/amounts';
 import { resultShape } from '../shapes/results.ts';
 import { readable } from '../shapes/shape.ts';
@@ -80,6 +81,9 @@ export function toServerEnd(
 ): McpEnd {
   const { message, client } = mcpRequest;
   const { result, text, members } = response;
+  const type = era === 'modern' && isObject(result) ? (result['resultType'] ?? null) : null;
+  if (type !== null && !RESULT_TYPES.has(type))
+    return unreadableEnd(mcpRequest, offer, `nobody knows its resultType ${printable(JSON.stringify(type), TYPE_MAX)}`);
   const shape = isObject(result) ? resultShape(message.method, era, client, result) : null;
   const end = (read: ResponseMessage) =>
     toEnd(message, offer, era === 'legacy' ? asComplete(read) : read, toResponse(read));
@@ -87,8 +91,13 @@ export function toServerEnd(
   const span = members.get('result')!;
   const read = readable(text.slice(span.start, span.end), result, shape);
   if ('fault' in read) return unreadableEnd(mcpRequest, offer, read.fault);
-  return end(parseMessage(splice(text, [{ ...span, text: read.text }])) as ResponseMessage);
+  const mended = splice(text, [{ ...span, text: read.text }]);
+  return end(parseMessage(mended, { ...response.value, result: read.value }) as ResponseMessage);
 }
+
+/** The types of results of the protocol, and of its extension for tasks. */
+const RESULT_TYPES: ReadonlySet<unknown> = new Set(['complete', 'input_required', TASK]);
+const TYPE_MAX = 64;
 
 function unreadableEnd(
   { message: { method, idText }, client }: Pick<McpRequest, 'message' | 'client'>,

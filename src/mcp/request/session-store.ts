@@ -1,8 +1,11 @@
+import type { TaskOwner } from '#tasks';
 import { listParam, loadStatements, rowReader, type Database } from '#store';
 
 export interface StoredSession {
   readonly id: string;
   readonly account: string;
+  /** As in TaskOwner, for the share of the account's parts. Not read back: the state says whose a session is. */
+  readonly within?: string | null | undefined;
   /** The kind of session, named by the protocol. Ids are unique over all kinds. */
   readonly kind: string;
   /** The protocol's state, which it needs to continue the session. Only the protocol reads it. */
@@ -27,12 +30,12 @@ export interface SessionStore {
   change(id: string, state: string): Promise<boolean>;
   /** False if the session had ended before. */
   delete(id: string): Promise<boolean>;
-  /** The number of an account's sessions that have not expired. */
-  countOf(account: string, kind: string): Promise<number>;
+  /** The numbers of the owner's and of its account's sessions that have not expired. */
+  countOf(owner: TaskOwner, kind: string): Promise<{ readonly own: number; readonly together: number }>;
   /**
-   * Removes and returns the account's session with the earliest expiry, if that is not after `expiresBy`; else null.
+   * Removes and returns the owner's session with the earliest expiry, if that is not after `expiresBy`; else null.
    */
-  takeOldest(account: string, kind: string, expiresBy: number): Promise<StoredSession | null>;
+  takeOldest(owner: TaskOwner, kind: string, expiresBy: number): Promise<StoredSession | null>;
   /** Removes expired sessions, at most `limit`. Each removed session is returned to exactly one caller. */
   sweep(kind: string, limit: number): Promise<readonly StoredSession[]>;
 }
@@ -51,8 +54,8 @@ const SQL = loadStatements(import.meta.url, '../sessions/sql/sessions.sql', [
 
 export function createSessionStore(database: Database, { now }: { readonly now: () => number }): SessionStore {
   return {
-    async put({ id, account, kind, state, expiresAt }) {
-      await database.query(SQL.putSession, [id, account, kind, state, expiresAt]);
+    async put({ id, account, within, kind, state, expiresAt }) {
+      await database.query(SQL.putSession, [id, account, kind, state, expiresAt, within ?? null]);
     },
     async get(id) {
       const [row] = await database.query(SQL.findSession, [id, now()]);
@@ -65,12 +68,12 @@ export function createSessionStore(database: Database, { now }: { readonly now: 
     touch: async (id, expiresAt) => (await database.query(SQL.touchSession, [id, expiresAt, now()])).length > 0,
     change: async (id, state) => (await database.query(SQL.changeSession, [id, state])).length > 0,
     delete: async (id) => (await database.query(SQL.deleteSession, [id])).length > 0,
-    async countOf(account, kind) {
-      const [row] = await database.query(SQL.countSessions, [account, kind, now()]);
-      return Number(row!['sessions']);
+    async countOf({ account, within }, kind) {
+      const [row] = await database.query(SQL.countSessions, [account, kind, now(), within]);
+      return { own: Number(row!['own']), together: Number(row!['together']) };
     },
-    async takeOldest(account, kind, expiresBy) {
-      const [row] = await database.query(SQL.takeOldestSession, [account, kind, expiresBy]);
+    async takeOldest({ account, within }, kind, expiresBy) {
+      const [row] = await database.query(SQL.takeOldestSession, [account, kind, expiresBy, within]);
       return row ? toSession(row) : null;
     },
     sweep: async (kind, limit) => (await database.query(SQL.sweepSessions, [kind, now(), limit])).map(toSession),

@@ -34,10 +34,10 @@ interface EndedSession<S> {
  */
 export interface KeptSessions<S extends KeptSession> {
   /**
-   * Runs `make` with room for one session. `make` stores its session with `keep`. Resolves to null if the account has
-   * its maximum of sessions and all are in use.
+   * Runs `make` with room for one session. `make` stores its session with `keep`. Resolves to null if the owner has
+   * its share of sessions, see limitText, and all are in use.
    */
-  open<T>(account: string, make: (keep: (session: S) => Promise<void>) => Promise<T>): Promise<T | null>;
+  open<T>(owner: TaskOwner, make: (keep: (session: S) => Promise<void>) => Promise<T>): Promise<T | null>;
   /** Stores the given session under a new id. Null as in `open`. */
   add(session: Omit<S, 'id'>): Promise<S | null>;
   /**
@@ -185,21 +185,23 @@ export function createKeptSessions<S extends KeptSession>(options: KeptSessionsO
   }
 
   /** Whether one more session may be opened. If needed, a session that was idle for a while is ended to make room. */
-  async function hasRoom(account: string): Promise<boolean> {
-    if ((await store.countOf(account, kind)) + opening.countOf(account) <= sessionsMax) return true;
-    const oldest = await store.takeOldest(account, kind, expiryOf(now() - 2 * touchMs));
+  async function hasRoom(owner: TaskOwner): Promise<boolean> {
+    const { own, together } = await store.countOf(owner, kind);
+    if (own + together + 2 * opening.countOf(owner.account) <= 2 * sessionsMax) return true;
+    const oldest = await store.takeOldest(owner, kind, expiryOf(now() - 2 * touchMs));
     if (oldest === null) return false;
     void drop(oldest.id);
     onEvicted?.(oldest);
     return true;
   }
 
-  const open: KeptSessions<S>['open'] = async (account, make) => {
+  const open: KeptSessions<S>['open'] = async (owner, make) => {
+    const { account, within } = owner;
     opening.add(account, 1);
     try {
-      if (!(await hasRoom(account))) return null;
+      if (!(await hasRoom(owner))) return null;
       return await make(async (session) => {
-        await store.put({ id: session.id, account, kind, state: toState(session), expiresAt: expiryOf(now()) });
+        await store.put({ id: session.id, account, within, kind, state: toState(session), expiresAt: expiryOf(now()) });
         remember(session, now());
       });
     } finally {
@@ -223,7 +225,7 @@ export function createKeptSessions<S extends KeptSession>(options: KeptSessionsO
   return {
     open,
     add: (fields) =>
-      open(fields.account, async (keep) => {
+      open({ account: fields.account, within: fields.within ?? null }, async (keep) => {
         const session = { id: newSessionId(), ...fields } as unknown as S;
         await keep(session);
         return session;

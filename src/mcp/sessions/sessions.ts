@@ -1,4 +1,5 @@
 import { type RequestMessage, errorText, resultText } from '#json-rpc';
+import { setMember, splice } from '#wire';
 import type { Offer } from '#catalog';
 import type { TaskOwner } from '#tasks';
 import type { FreeRequest } from '../request/free-call.ts';
@@ -22,7 +23,8 @@ import {
 } from './legacy-session.ts';
 import type { LegacySession, ServerPlace, McpResponse } from '../request/mcp-request.ts';
 import { allWithin } from '../request/waiting.ts';
-import { ERROR } from '../wire/revisions.ts';
+import { readOwnRequest } from '../wire/own-messages.ts';
+import { agreedRevision, ERROR, isLegacyRevision } from '../wire/revisions.ts';
 
 export interface Sessions extends Pick<KeptSessions<LegacySession>, 'sweep' | 'count' | 'close'> {
   /**
@@ -72,6 +74,18 @@ const RUNNING_MS = 2_000;
 /** The most time for telling servers about sessions that ended together. */
 const LEAVING_MS = 30_000;
 const AT_ONCE = 16;
+
+/**
+ * An `initialize` that asks for a revision that the gateway serves: the newest, if the client asks for another one.
+ * Some servers agree to any, and then the client would name in its header what the gateway refuses.
+ */
+function inServedRevision(message: RequestMessage): RequestMessage {
+  const { text, params, members } = message;
+  const revision = params?.['protocolVersion'];
+  if (params === undefined || isLegacyRevision(revision)) return message;
+  const served = JSON.stringify(agreedRevision(revision));
+  return readOwnRequest(splice(text, [setMember(text, members.get('params')!.start, 'protocolVersion', served)]));
+}
 
 export function createSessions(deps: SessionsDeps): Sessions {
   const { store, offerOf, freeRequest, now, onEnded, onError } = deps;
@@ -127,10 +141,11 @@ export function createSessions(deps: SessionsDeps): Sessions {
 
   return {
     ...sessions,
-    async open({ message, owner, service }, place) {
+    async open({ message: sentMessage, owner, service }, place) {
+      const message = inServedRevision(sentMessage);
       const tooLong = refuseTooLong(message);
       if (tooLong) return tooLong;
-      const outcome = await sessions.open<InitializeOutcome<LegacySession>>(owner.account, async (keep) => {
+      const outcome = await sessions.open<InitializeOutcome<LegacySession>>(owner, async (keep) => {
         const { accepted, response } = await answerInitialize(message, place, deps.initializeResult);
         if (accepted === null) return { session: null, response };
         const session: LegacySession = {

@@ -1,4 +1,4 @@
-import { elementsOf, isObject, type JsonObject, membersOf, RawJsonError, type Span, splice } from '#wire';
+import { elementsOf, isObject, type JsonObject, membersOf, RawJsonError, removeAt, type Span, splice } from '#wire';
 import type { LeftOut } from '#catalog';
 import { type ListForm, prompt, resource, resourceTemplate, tool } from './definitions.ts';
 import { expected, members, readable, type Readable, repaired, type Shape, text } from './shape.ts';
@@ -68,7 +68,14 @@ const orDefault =
 export const cacheMembers = { ttlMs: orDefault(isMilliseconds, '0'), cacheScope: orDefault(isScope, '"private"') };
 export const completeType = { resultType: orDefault(text, '"complete"') };
 
-const ofPage = { nextCursor: orNone(text), _meta: orNone(expected('an object', isObject)) };
+/**
+ * Whether a server's cursor leads on. An empty one, and the one that was sent, would lead to the same page without end;
+ * so would one of `endless`, which the gateway has tried.
+ */
+export const leadsOn = (cursor: unknown, sent: unknown, endless?: ReadonlySet<string>): cursor is string =>
+  typeof cursor === 'string' && cursor !== '' && cursor !== sent && endless?.has(cursor) !== true;
+
+const ofPage = { _meta: orNone(expected('an object', isObject)) };
 const PAGE: Readonly<Record<ListForm, Shape>> = {
   modern: members({ ...cacheMembers, ...completeType }, ofPage),
   legacy: members({}, ofPage),
@@ -76,11 +83,11 @@ const PAGE: Readonly<Record<ListForm, Shape>> = {
 
 /**
  * The result (JSON text) of a request for a list, in the form that clients read. An element that nobody can read, the
- * second of two with one name, and one whose key `admits` refuses, is left out. Throws RawJsonError if a member is
- * there twice.
+ * second of two with one name, and one whose key `admits` refuses, is left out. So is a cursor that does not
+ * lead on from `sent`, the cursor of the request. Throws RawJsonError if a member is there twice.
  */
-export function readableList(method: ListMethod, form: ListForm, written: string, admits?: Admits): Readable {
-  const work = listInTurns(method, form, written, admits);
+export function readableList(method: ListMethod, form: ListForm, written: string, options?: ListOptions): Readable {
+  const work = listInTurns(method, form, written, options);
   for (;;) {
     const { done, value } = work.next();
     if (done) return value;
@@ -92,14 +99,16 @@ export function* listInTurns(
   method: ListMethod,
   form: ListForm,
   written: string,
-  admits?: Admits,
+  { admits, sent, endless }: ListOptions = {},
 ): Generator<void, Readable, undefined> {
   const value = JSON.parse(written) as JsonObject;
   const { member } = LISTS[method];
   const items = value[member];
   if (!Array.isArray(items)) return { fault: `${member} must be a list` };
   yield;
-  const page = readable(written, value, PAGE[form]);
+  const { nextCursor } = value;
+  const isGood = nextCursor === undefined || leadsOn(nextCursor, sent, endless);
+  const page = readable(isGood ? written : removeAt(written, ['nextCursor']), value, PAGE[form]);
   if ('fault' in page) return page;
   yield;
   let isShorter = false;
@@ -129,6 +138,12 @@ export function* listInTurns(
     ? readableItems
     : [{ start, end, text: `[${readableItems.map(({ text: one }) => one).join()}]` }];
   return { text: splice(page.text, edits) };
+}
+
+export interface ListOptions {
+  readonly admits?: Admits | undefined;
+  readonly sent?: unknown;
+  readonly endless?: ReadonlySet<string> | undefined;
 }
 
 /** Whether a caller may use the element with this key; null for an element without one. */

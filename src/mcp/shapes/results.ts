@@ -1,6 +1,6 @@
 // Results of servers as the official SDKs check them.
 
-import { isObject, type JsonObject } from '#wire';
+import { elementsOf, isObject, type JsonObject, membersOf, type Span, withMembers } from '#wire';
 import { contentBlock, implementation, resourceContents, role, serverCapabilities } from './content.ts';
 import { cacheMembers, completeType } from './lists.ts';
 import {
@@ -51,7 +51,25 @@ const callResult = (era: Era, client: ClientForm): Shape =>
   );
 
 const promptMessage = members({ role, content: contentBlock });
-const completion = members({ values: list(text, 100) }, { total: integer, hasMore: boolean });
+const completionOf = members({ values: list(text) }, { total: integer, hasMore: boolean });
+/** Clients take so many values. The rest of them is left out, and `hasMore` says so. */
+const VALUES_MAX = 100;
+const completion: Shape = (value, at) =>
+  completionOf(value, at) &&
+  (((value as JsonObject)['values'] as readonly unknown[]).length <= VALUES_MAX || repaired(at, firstValues));
+
+function firstValues(written: string | null): string {
+  const known = membersOf(written!);
+  const textAt = ({ start, end }: Span) => written!.slice(start, end);
+  const first = elementsOf(written!, known.get('values')!.start, VALUES_MAX).map(textAt);
+  const total = known.get('total');
+  const change = {
+    values: `[${first.join()}]`,
+    hasMore: 'true',
+    ...(total !== undefined && textAt(total) === 'null' ? { total: null } : {}),
+  };
+  return withMembers(written!, { start: 0, end: written!.length }, change, known).text;
+}
 
 const OTHERS: Readonly<Record<string, readonly [required: Readonly<Record<string, Shape>>, cacheable: boolean]>> = {
   'resources/read': [{ contents: list(resourceContents) }, true],

@@ -1,4 +1,4 @@
-import { elementsOf, isObject, membersOf, RawJsonError, type Span, splice, withMembers } from '#wire';
+import { elementsOf, isObject, type JsonObject, membersOf, RawJsonError, type Span, splice, withMembers } from '#wire';
 
 type Path = readonly (string | number)[];
 
@@ -119,24 +119,74 @@ export const byMember =
 
 const quoted = (word: string) => JSON.stringify(word);
 
-/** A value in a form that clients can read, as JSON text, or the reason why it has no such form. */
+/** The JSON text of a value in a form that clients can read, or the reason why it has no such form. */
 export type Readable = { readonly text: string } | { readonly fault: string };
+type ReadableValue = { readonly text: string; readonly value: unknown } | { readonly fault: string };
 
 /**
- * Makes a value readable. `written`: its JSON text; `value`: the same, parsed. The same text if it is readable as it
- * is; else only the members that are repaired change.
+ * Makes a value readable. `written`: its JSON text; `value`: the same, parsed. The same text and value if it is
+ * readable as it is; else only the members that are repaired change. It may be large, so it is not parsed again for a
+ * few of them.
  */
-export function readable(written: string, value: unknown, shape: Shape): Readable {
-  if (shape(value, null)) return { text: written };
+export function readable(written: string, value: unknown, shape: Shape): ReadableValue {
+  if (shape(value, null)) return { text: written, value };
   const notes: ValuePlace['notes'] = { repairs: [], fault: null };
   if (!shape(value, { path: [], notes })) return { fault: wordsOf(notes.fault!) };
   try {
-    return { text: rewritten(written, { start: 0, end: written.length }, notes.repairs) };
+    const changes: Change[] = [];
+    const noted = notes.repairs.map(({ path, change }) => ({
+      path,
+      change(before: string | null) {
+        const text = change(before);
+        changes.push({ path, text });
+        return text;
+      },
+    }));
+    const text = rewritten(written, { start: 0, end: written.length }, noted);
+    return { text, value: changes.length > CHANGES_MAX ? JSON.parse(text) : changed(value, changes) };
   } catch (error) {
     if (!(error instanceof RawJsonError)) throw error;
     return { fault: 'a member must not occur twice' };
   }
 }
+
+/** With more, it takes longer to change the value than to parse its text. */
+const CHANGES_MAX = 20;
+
+/** The new text of the member at a path; null if it is removed. */
+interface Change {
+  readonly path: Path;
+  readonly text: string | null;
+}
+
+/** A copy of the value with these changes. What is not changed is shared with it. */
+function changed(value: unknown, changes: readonly Change[]): unknown {
+  const copies = new Set<unknown>();
+  const copyOf = <T>(holder: T): T => {
+    if (copies.has(holder)) return holder;
+    const copy = (Array.isArray(holder) ? holder.slice() : { ...holder }) as T;
+    copies.add(copy);
+    return copy;
+  };
+  const root = { value };
+  for (const { path, text } of changes) {
+    let holder: object = root;
+    let key: string | number = 'value';
+    for (const next of path) {
+      const inner = copyOf((holder as JsonObject)[key]) as object;
+      put(holder, key, inner);
+      [holder, key] = [inner, next];
+    }
+    const isMember = holder !== root && !Array.isArray(holder);
+    if (text === null && isMember) delete (holder as Record<string | number, unknown>)[key];
+    else put(holder, key, text === null ? null : JSON.parse(text));
+  }
+  return root.value;
+}
+
+/** A provider may have chosen the key, such as `__proto__`. */
+const put = (holder: object, key: string | number, value: unknown) =>
+  Object.defineProperty(holder, key, { value, writable: true, enumerable: true, configurable: true });
 
 /** The text of the value at `span`, with the repairs, whose paths begin there. */
 function rewritten(written: string, span: Span, repairs: readonly Repair[]): string {

@@ -1,5 +1,5 @@
 import { type ResponseMessage, type RequestId, onlyAnswerTo, parseMessage } from '#json-rpc';
-import { isObject, spanAt, splice, UpstreamFailure } from '#wire';
+import { isObject, type JsonObject, spanAt, splice, UpstreamFailure } from '#wire';
 import { measuredUse, type Send, endOnly, type Pipeline } from '#call';
 import { type Offer, pinned } from '#catalog';
 import type { Observation, Task, Tasks, TaskPoll } from '#tasks';
@@ -108,13 +108,15 @@ function withReadableResult(response: ResponseMessage): ResponseMessage {
   // A key occurs twice. Then the last value counts, as for most readers.
   if (span === null) return withReadableResult(parseMessage(JSON.stringify(response.value)) as ResponseMessage);
   const read = readable(text.slice(span.start, span.end), output, taskResult);
-  const readableText = 'text' in read ? read.text : unreadableResult(read.fault);
-  return parseMessage(splice(text, [{ ...span, text: readableText }])) as ResponseMessage;
+  const { text: mended, value } = 'text' in read ? read : unreadableResult(read.fault);
+  const parsed = { ...response.value, result: { ...(result as JsonObject), result: value } };
+  return parseMessage(splice(text, [{ ...span, text: mended }]), parsed) as ResponseMessage;
 }
 
-function unreadableResult(fault: string): string {
-  const message = `The tool answered with a result that cannot be read: ${fault}. Nothing is charged`;
-  return JSON.stringify({ isError: true, content: [{ type: 'text', text: message }] });
+function unreadableResult(fault: string): { readonly text: string; readonly value: object } {
+  const text = `The tool answered with a result that cannot be read: ${fault}. Nothing is charged`;
+  const value = { isError: true, content: [{ type: 'text', text }] };
+  return { text: JSON.stringify(value), value };
 }
 
 /** Extends a task if its server keeps it for longer than it said at first. */

@@ -3,13 +3,12 @@ import {
   type JsonRpcError,
   type JsonRpcMessage,
   type NotificationMessage,
-  readClientMessage,
   type RequestMessage,
   messageFault,
 } from '#json-rpc';
 import { nearestHint } from '#catalog';
 import { trimHeader, decodeHeaderValue, nameOf } from './param-headers.ts';
-import { ambiguityOf } from './interpreted-fields.ts';
+import { readMcpMessage } from './interpreted-fields.ts';
 import { quote } from './errors-mcp.ts';
 import {
   ERROR,
@@ -72,18 +71,18 @@ export const BATCH_MAX = 64;
 
 /**
  * Classifies a POST. The body of a request decides its era, and headers that disagree with the body are an error. Never
- * throws.
+ * throws. `parsed`: the value of the body, if it is known.
  */
-export function classify(body: string, headers: InboundHeaders): Inbound {
+export function classify(body: string, headers: InboundHeaders, parsed?: unknown): Inbound {
   const trimmed = {
     ...headers,
     version: trim(headers.version),
     method: trim(headers.method),
     name: trim(headers.name),
   };
-  if (/^[\t\n\r ]*\[/.test(body)) return classifyBatch(body, trimmed);
-  const message = readClientMessage(body, ambiguityOf);
-  if (!message) return noMessage(body);
+  if (/^[\t\n\r ]*\[/.test(body)) return classifyBatch(body, trimmed, parsed);
+  const message = readMcpMessage(body, parsed);
+  if (!message) return noMessage(body, parsed);
   if (message.kind === 'ambiguous')
     return refuse(
       message,
@@ -103,8 +102,8 @@ export function classify(body: string, headers: InboundHeaders): Inbound {
 
 const FAULTS = { parse: ERROR.parse, request: ERROR.invalidRequest, params: ERROR.invalidParams } as const;
 
-function noMessage(text: string): RefusedMessage {
-  const { kind, message, idText } = messageFault(text);
+function noMessage(text: string, parsed: unknown): RefusedMessage {
+  const { kind, message, idText } = messageFault(text, parsed);
   return refuse(idText === null ? null : { idText }, FAULTS[kind], message);
 }
 
@@ -221,14 +220,14 @@ function legacyVersionFault(message: RequestMessage | null, { version }: Inbound
   );
 }
 
-function classifyBatch(body: string, headers: InboundHeaders): Inbound {
+function classifyBatch(body: string, headers: InboundHeaders, parsed: unknown): Inbound {
   const refused = (why: string) => refuse(null, ERROR.invalidRequest, why);
   let elements: readonly Span[];
   try {
     elements = elementsOf(body, 0, BATCH_MAX + 1);
     if (elements.length === 0) return refused('The batch is empty');
     if (elements.length > BATCH_MAX) return refused(`The batch has more than ${BATCH_MAX} messages`);
-    JSON.parse(body);
+    if (parsed === undefined) JSON.parse(body);
   } catch (error) {
     if (error instanceof RawJsonError || error instanceof SyntaxError)
       return refuse(null, ERROR.parse, messageFault(body).message);
@@ -237,7 +236,7 @@ function classifyBatch(body: string, headers: InboundHeaders): Inbound {
   if (names(headers.version, isModernEra)) return refused(`Revision ${MODERN} has no batches`);
   const texts: string[] = [];
   for (const { start, end } of elements) {
-    const message = readClientMessage(body.slice(start, end), ambiguityOf);
+    const message = readMcpMessage(body.slice(start, end));
     if (!message) return refused(`A message of the batch is wrong: ${messageFault(body.slice(start, end)).message}`);
     if (message.kind === 'ambiguous') return refused(message.fault.message);
     texts.push(message.text);

@@ -4,8 +4,11 @@ import {
   type JsonObject,
   ambiguousKeyAt,
   type AmbiguousKeyFault,
+  isObject,
+  removeAt,
   WRITTEN_NAMES,
 } from '#wire';
+import { readClientMessage } from '#json-rpc';
 import { MAX_COST_META } from '#call';
 import { META, X402 } from './revisions.ts';
 
@@ -60,8 +63,46 @@ const NAMES: InterpretedFieldsAt = [
   ],
 ];
 
+/** Members that an envelope must have: without them the message would be one of another era. */
+const REQUIRED: ReadonlySet<string> = new Set([META.version, META.capabilities]);
+
+/** Optional members, for which some clients write null and which some servers refuse as null. */
+const OPTIONAL: readonly (readonly [path: readonly string[], names: readonly string[]])[] = [
+  ...NAMES.map(([path, { exact }]) => [path, [...exact].filter((name) => !REQUIRED.has(name))] as const),
+  ...[['clientInfo'], ['_meta', META.clientInfo]].map(
+    (path) => [path, ['title', 'description', 'websiteUrl', 'icons']] as const,
+  ),
+  ...[['capabilities'], ['_meta', META.capabilities]].flatMap(
+    (path) =>
+      [
+        [[...path, 'roots'], ['listChanged']],
+        [
+          [...path, 'sampling'],
+          ['context', 'tools'],
+        ],
+        [
+          [...path, 'elicitation'],
+          ['form', 'url'],
+        ],
+      ] as const,
+  ),
+  [['context'], ['arguments']],
+];
+
 /**
- * Says why the parameters of a client's message are ambiguous; null if they are not. The arguments of a tool are not
- * checked.
+ * Reads a client's message as readClientMessage does. Its parameters are ambiguous by NAMES, without the arguments of a
+ * tool. A null in one of its optional members is removed, because it stands for none, and some servers refuse it.
  */
-export const ambiguityOf = (params: JsonObject): AmbiguousKeyFault | null => ambiguousKeyAt(params, NAMES, 'params.');
+export function readMcpMessage(text: string, parsed?: unknown): ReturnType<typeof readClientMessage> {
+  const message = readClientMessage(text, ambiguityOf, parsed);
+  if (!text.includes('null') || (message?.kind !== 'request' && message?.kind !== 'notification')) return message;
+  let rest = message.text;
+  for (const [path, names] of OPTIONAL) {
+    const holder = path.reduce<unknown>((value, name) => (isObject(value) ? value[name] : null), message.params);
+    if (!isObject(holder)) continue;
+    for (const name of names) if (holder[name] === null) rest = removeAt(rest, ['params', ...path, name]);
+  }
+  return rest === message.text ? message : readClientMessage(rest, ambiguityOf);
+}
+
+const ambiguityOf = (params: JsonObject): AmbiguousKeyFault | null => ambiguousKeyAt(params, NAMES, 'params.');

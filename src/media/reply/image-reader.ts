@@ -3,6 +3,7 @@ import {
   bytesOfString,
   createReplyBytes,
   failedByItsOwnWords,
+  isError,
   HeadReader,
   malformed,
   outlineInTurns,
@@ -128,7 +129,7 @@ function* readReply(
   // Another tollgate gateway has the images in `images`.
   const data = reply['data'] ?? reply['images'];
   if (!Array.isArray(data)) {
-    if (error) throw failedByItsOwnWords(error);
+    if (isError(error)) throw failedByItsOwnWords(error);
     throw malformed('its reply has no data');
   }
   const images: FoundImage[] = [];

@@ -1,5 +1,5 @@
-import { isObject, type UpstreamFailure, createByteBuffer } from '#wire';
-import { bytesOfString, failedByItsOwnWords, malformed, withoutLongStrings, tooLarge } from '#wire/replies';
+import { type UpstreamFailure, createByteBuffer } from '#wire';
+import { bytesOfString, failedByItsOwnWords, isError, malformed, withoutLongStrings, tooLarge } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#call';
 import type { ImageStream, EventPrefix } from '../request/image-ask.ts';
 import { base64Of, checkBase64, headOf, seedOf, isWholeImage, type ImageHead } from '../image-file.ts';
@@ -87,7 +87,7 @@ class ImageStreamReader implements ReplyReader<ImagesResult> {
     const outline = withoutLongStrings(data);
     const event = parseImageReply(outline.json);
     const { type, b64_json: inBase64, error } = event;
-    if (type === 'error' || isObject(error)) throw failedByItsOwnWords(error ?? event);
+    if (type === 'error' || isError(error)) throw failedByItsOwnWords(error ?? event);
     const isPartial = typeof type === 'string' && type.endsWith('.partial_image');
     if (!isPartial && !(typeof type === 'string' && type.endsWith('.completed'))) return [];
     const base64 = typeof inBase64 === 'string' ? base64Of(bytesOfString(inBase64, outline)) : null;

@@ -227,7 +227,7 @@ async function findVideo(tasks: Pick<Tasks, 'find'>, id: string, caller: Caller,
   if (!task || task.provider !== place.provider)
     throw new GatewayError('not_found', 'There is no such video', { param });
   // Stored tasks are shown without a call, so the authorisation of calls does not cover them.
-  authorise(caller, task.service);
+  authorise(caller, task.primitive, task.service);
   return task;
 }
 

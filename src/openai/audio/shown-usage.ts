@@ -30,6 +30,15 @@ export const usageSchema = {
   },
 } as const;
 
+/** Whether both are reported, and not both as 0: no work has neither. */
+export const isClaim = ({
+  input,
+  output,
+}: {
+  readonly input: number | null;
+  readonly output: number | null;
+}): boolean => input !== null && output !== null && input + output > 0;
+
 /** A number of a claim, rounded up; null for anything else. */
 export function claimedNumber(value: unknown): number | null {
   const number = typeof value === 'string' && /^\d{1,9}(?:\.\d{1,9})?$/.test(value) ? Number(value) : value;

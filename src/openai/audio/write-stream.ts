@@ -1,7 +1,8 @@
 import { type Dialect, type ReplySink, toGatewayError, toHttpError, writeSlices } from '#http';
+import { STREAM_HEADERS } from '#wire';
 import { GatewayError } from '#errors';
 import { formatUsd, type Settlement } from '#billing/amounts';
-import { answerUndelivered, errorOfCut, type StartedProviderCall, spentOn } from '#call';
+import { answerUndelivered, errorOfCut, READ_ON, type StartedProviderCall, spentOn } from '#call';
 import { addAlteredHeaders } from '../chat/request/altered-headers.ts';
 
 export interface StreamedAnswer<R> {
@@ -31,14 +32,17 @@ export async function writeStream<R>(
 ): Promise<boolean> {
   const iterator = frames[Symbol.asyncIterator]();
   let provider = '';
+  let readsOn = false;
   let begun = false;
   const begin = (first: Uint8Array, more: Readonly<Record<string, string>> = {}) => {
     if (begun) return;
     begun = true;
     const headers: Record<string, string | number> = {
       ...headersOf(first),
+      ...STREAM_HEADERS,
       'x-generation-id': id,
       'x-provider': provider,
+      ...(readsOn ? READ_ON : {}),
       ...more,
     };
     addAlteredHeaders(headers, { dropped: dropped(), maxTokens: null });
@@ -50,7 +54,10 @@ export async function writeStream<R>(
       if (sink.closed) return false;
       if (next.done) throw new GatewayError('internal', 'Internal error');
       const { value } = next;
-      if (value.type === 'head') provider = value.provider.name;
+      if (value.type === 'head') {
+        provider = value.provider.name;
+        readsOn = value.isReadOn === true;
+      }
       if (value.type === 'data') {
         begin(value.data);
         await writeSlices(pieceOf(value.data), sink);
@@ -85,7 +92,7 @@ export async function writeStream<R>(
 export const notInTime = (what: string): GatewayError =>
   new GatewayError('provider_unavailable', `The ${what} did not come in time`);
 
-export const EVENTS_TYPE = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' };
+export const EVENTS_TYPE = { 'content-type': 'text/event-stream; charset=utf-8' };
 
 export const eventOf = (event: object): Buffer => Buffer.from(`data: ${JSON.stringify(event)}\n\n`);
 

@@ -1,4 +1,5 @@
 import { escrowOf, type Ledger } from '#billing';
+import type { GiveBack } from '#billing/amounts';
 import type { Caller } from '#accounts';
 import type { Runs } from '#call';
 import type { Batch } from './batch.ts';
@@ -12,8 +13,8 @@ export interface BatchMoney {
   /** Makes the named lock of a batch, unless it is made already, and keeps it. Rejects with GatewayError. */
   lock(batch: Batch, caller: Caller): Promise<void>;
   /**
-   * Ends a call whose gateway is gone, so that it can move no money any more. Resolves with true if it was charged
-   * before: it must not be made again.
+   * Ends a call whose gateway is gone, so that it can move no money any more. If it was charged, its answer is lost, so
+   * the charge is given back, and it resolves with true. The line can be called again.
    */
   endCall(batch: Batch, callId: string): Promise<boolean>;
   /** Whether a call has its lock, and is not settled. */
@@ -24,6 +25,7 @@ export interface BatchMoney {
 
 interface BatchMoneyOptions {
   readonly ledger: Pick<Ledger, 'balance' | 'find' | 'keep' | 'lock' | 'release'>;
+  readonly giveBack: GiveBack;
   readonly runs: Runs;
   readonly now: () => number;
   /** This process is the only user of the database, so a call without a lock can get none any more. */
@@ -32,7 +34,7 @@ interface BatchMoneyOptions {
 
 const GONE = JSON.stringify({ outcome: 'failed', error: 'the gateway that made the call is gone' });
 
-export function createBatchMoney({ ledger, runs, now, alone }: BatchMoneyOptions): BatchMoney {
+export function createBatchMoney({ ledger, giveBack, runs, now, alone }: BatchMoneyOptions): BatchMoney {
   /** Uses up an id that has no lock yet, so that a gateway that comes back late cannot make the lock. */
   async function burn({ account }: Batch, id: string): Promise<void> {
     const { ok } = await ledger.lock({
@@ -77,8 +79,7 @@ export function createBatchMoney({ ledger, runs, now, alone }: BatchMoneyOptions
     async endCall(batch, callId) {
       if (!alone && (await ledger.find(callId)) === null) await burn(batch, callId);
       if ((await ledger.find(callId))?.state === 'held') await ledger.release({ id: callId, detail: GONE });
-      const record = await ledger.find(callId);
-      return record?.state === 'settled' && record.charged > 0n;
+      return (await giveBack(callId)).amount > 0n;
     },
 
     async holds(callId) {

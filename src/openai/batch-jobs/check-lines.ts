@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { GatewayError } from '#errors';
 import { ownTurn } from '#wire';
 import type { MicroUsd } from '#billing/amounts';
-import type { Batch, BatchFault, LineCalls } from './batch.ts';
+import type { Batch, BatchFault, LineCalls, LineError } from './batch.ts';
 import { type Claim, NotNow } from './claim.ts';
 import type { StoredFiles } from './file.ts';
 import { linesOf } from './input-lines.ts';
@@ -23,15 +23,17 @@ interface CheckedLines {
   readonly model: string | null;
 }
 
-/** Faults that a batch shows, and characters of their messages. Its lines are not read further. */
+/** Faults of the file that a batch shows, and those of bodies; and characters of their messages. */
 const FAULTS_MAX = 100;
 const FAULT_CHARS_MAX = 8 * 1024;
 const TEMPORARY = 500;
 const DIGEST_BYTES = 16;
 
 /**
- * Checks every line of a batch as its route would, before anything is locked or called. Resolves with the faults, or
- * with null if the claim ended or the batch was cancelled meanwhile. Rejects with NotNow.
+ * Checks every line of a batch as its route would, before anything is locked or called. A body that its route refuses
+ * is the fault of its line alone, which gets that answer when the lines are called. Resolves with the faults if the
+ * file is wrong or no line can be called, or with null if the claim ended or the batch was cancelled meanwhile. Rejects
+ * with NotNow.
  */
 export async function checkLines(
   { files, calls, limits }: CheckDeps,
@@ -39,10 +41,12 @@ export async function checkLines(
   claim: Claim,
 ): Promise<CheckedLines | readonly BatchFault[] | null> {
   const faults: BatchFault[] = [];
+  const refused: BatchFault[] = [];
   // Digests, because the texts of 50,000 lines may be large.
   const ids = new Set<string>();
   const models = new Set<string>();
   let total = 0;
+  let called = 0;
   let most = 0n;
   const { inputFile: id, account, endpoint } = batch;
   try {
@@ -53,26 +57,35 @@ export async function checkLines(
         const message = `The file has more than ${limits.linesMax} lines (batches.lines_max)`;
         faults.push({ code: 'too_many_lines', message, line: n, param: null });
       }
-      if (faults.length >= FAULTS_MAX || charsOf(faults) >= FAULT_CHARS_MAX || total > limits.linesMax) break;
-      const wrong = (code: string, message: string, param: string | null = null) =>
-        faults.push({ code, message, line: n, param });
+      if (isFull(faults) || total > limits.linesMax) break;
       const line = await readLine(bytes, endpoint, limits);
       if ('code' in line) {
         faults.push({ ...line, line: n });
         continue;
       }
       const digest = createHash('sha256').update(line.customId).digest('base64').slice(0, DIGEST_BYTES);
-      if (ids.has(digest)) wrong('duplicate_custom_id', 'Another line has the same custom_id', 'custom_id');
+      if (ids.has(digest)) {
+        const message = 'Another line has the same custom_id';
+        faults.push({ code: 'duplicate_custom_id', message, line: n, param: 'custom_id' });
+      }
       ids.add(digest);
       // Checks of all batches take turns with calls whose clients wait.
       await ownTurn();
-      const measured = await calls.measure(batch, line.body);
-      if ('refused' in measured) {
-        const { code, message, param } = measured.error;
-        if (measured.refused.status >= TEMPORARY) throw new NotNow(message);
-        wrong(code, message, param === null ? 'body' : `body.${param}`);
+      const wrong = ({ code, message, param }: LineError) => {
+        if (!isFull(refused))
+          refused.push({ code, message, line: n, param: param === null ? 'body' : `body.${param}` });
+      };
+      if (line.refusal !== null) {
+        wrong(line.refusal);
         continue;
       }
+      const measured = await calls.measure(batch, line.body);
+      if ('refused' in measured) {
+        if (measured.refused.status >= TEMPORARY) throw new NotNow(measured.error.message);
+        wrong(measured.error);
+        continue;
+      }
+      called += 1;
       most += measured.most;
       models.add(measured.model);
     }
@@ -82,12 +95,14 @@ export async function checkLines(
   }
   if (total === 0 && faults.length === 0)
     faults.push({ code: 'empty_file', message: 'The file has no lines', line: null, param: 'input_file_id' });
-  if (faults.length > 0) return faults;
+  if (faults.length > 0 || called === 0)
+    return [...faults, ...refused].sort((one, other) => (one.line ?? 0) - (other.line ?? 0));
   const [model = null] = models;
   return { total, most, model: models.size === 1 ? model : null };
 }
 
-const charsOf = (faults: readonly BatchFault[]): number => faults.reduce((sum, { message }) => sum + message.length, 0);
+const isFull = (faults: readonly BatchFault[]): boolean =>
+  faults.length >= FAULTS_MAX || faults.reduce((sum, { message }) => sum + message.length, 0) >= FAULT_CHARS_MAX;
 
 export const ofInput = (id: string, account: string) => ({ id, account, batch: null, results: null });
 

@@ -1,6 +1,6 @@
 import { loadStatements, numberOrNull, rowReader, type Database, type Row, type Value } from '#store';
 import { GatewayError } from '#errors';
-import { sees, type TaskOwner } from '#tasks';
+import { limitText, sees, type TaskOwner } from '#tasks';
 import type { Batch, Batches, BatchFault, BatchTokens } from './batch.ts';
 import { newFileId } from './create-files.ts';
 import type { SealedContent } from './sealed-content.ts';
@@ -52,7 +52,7 @@ export function createBatches(options: BatchesOptions): Batches {
       if (row === undefined)
         throw new GatewayError(
           'rate_limit_exceeded',
-          `This account has ${liveMax} batches under way, which is its limit: wait until one has ended, or cancel one`,
+          `${limitText(within, liveMax, 'batches under way')}: wait until one has ended, or cancel one`,
           { retryAfterS: FULL_RETRY_S },
         );
       if (put !== undefined) options.onCreated();

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { loadStatements, rowReader, type Database, type Row, type Step } from '#store';
 import { GatewayError } from '#errors';
-import { sees, type TaskOwner } from '#tasks';
+import { limitText, sees, type TaskOwner } from '#tasks';
 import { UNPAID } from './batch-places.ts';
 import type { FileLimits, StoredFile, StoredFiles } from './file.ts';
 import type { SealedContent } from './sealed-content.ts';
@@ -54,15 +54,15 @@ const SQL = loadStatements(import.meta.url, './sql/files.sql', [
 export const newFileId = (): string => `file-${randomBytes(16).toString('hex')}`;
 
 export function createFiles({ database, content, limits, now }: FilesOptions): StoredFiles {
-  /** Rejects with GatewayError if the account, or all accounts together, have more than they may. */
-  async function refuseExcess(account: string, more: { readonly files: number }): Promise<void> {
-    const [row] = await database.query(SQL.roomOfFiles, [account]);
-    const { own, total, free, files } = toRoom(row!);
-    if (files + more.files > limits.accountCountMax)
-      throw full(`This account has ${limits.accountCountMax} files, which is its limit: delete some`);
-    if (own > limits.accountBytesMax)
+  /** Rejects with GatewayError if the owner, its account, or all accounts together have more than they may. */
+  async function refuseExcess({ account, within }: TaskOwner, more: { readonly files: number }): Promise<void> {
+    const [row] = await database.query(SQL.roomOfFiles, [account, within]);
+    const { own, part, total, free, files, partFiles } = toRoom(row!);
+    if (files + partFiles + more.files > 2 * limits.accountCountMax)
+      throw full(`${limitText(within, limits.accountCountMax, 'files')}: delete some`);
+    if (own + part > 2 * limits.accountBytesMax)
       throw full(
-        `The files and batches of this account would take more than ${limits.accountBytesMax} bytes: delete files, or wait until old batches are deleted`,
+        `The files and batches of this ${within === null ? 'account' : 'key'} would take more than ${within === null ? '' : 'its share of '}${limits.accountBytesMax} bytes: delete files, or wait until old batches are deleted`,
       );
     // No account gets more than what is left for others, so no number of accounts takes all.
     if (own > limits.bytesMax - total)
@@ -79,14 +79,14 @@ export function createFiles({ database, content, limits, now }: FilesOptions): S
   const hasMoney = async (account: string): Promise<boolean> =>
     (await database.query(SQL.hasMoney, [account])).length > 0;
 
-  async function addPart(id: string, account: string, n: number, bytes: Uint8Array): Promise<void> {
-    const sealed = await content.seal(account, bytes);
+  async function addPart(id: string, owner: TaskOwner, n: number, bytes: Uint8Array): Promise<void> {
+    const sealed = await content.seal(owner.account, bytes);
     const steps: Step[] = [
       { statement: SQL.growFile, params: [id, sealed.byteLength, now() + WRITING_MS] },
       { statement: SQL.addPart, params: [id, n, sealed] },
     ];
     await database.batch(steps);
-    if (n % PARTS_UNCHECKED === 0) await refuseExcess(account, { files: 0 });
+    if (n % PARTS_UNCHECKED === 0) await refuseExcess(owner, { files: 0 });
   }
 
   const toFile = (row: Row): StoredFile => {
@@ -101,24 +101,25 @@ export function createFiles({ database, content, limits, now }: FilesOptions): S
   }
 
   return {
-    admit: (account) => refuseExcess(account, { files: 1 }),
+    admit: (owner) => refuseExcess(owner, { files: 1 }),
     shareOf: async (account) => ((await hasMoney(account)) ? account : UNPAID),
     find,
 
-    async write({ account, within }, { name, content: chunks, holds, keepMs }) {
+    async write(owner, { name, content: chunks, holds, keepMs }) {
+      const { account, within } = owner;
       const id = newFileId();
       const at = now();
       const sealedName = content.sealText(account, name);
       await database.query(SQL.putFile, [id, account, within, 'batch', sealedName, ROW_BYTES, at, at + WRITING_MS]);
       try {
-        await refuseExcess(account, { files: 0 });
+        await refuseExcess(owner, { files: 0 });
         let bytes = 0;
         let n = 0;
         for await (const part of partsOf(bounded(chunks, limits.fileBytesMax), holds)) {
           bytes += part.byteLength;
-          await addPart(id, account, n++, part);
+          await addPart(id, owner, n++, part);
         }
-        if (n > 1) await refuseExcess(account, { files: 0 });
+        if (n > 1) await refuseExcess(owner, { files: 0 });
         const expiresAt = at + (await keepMs());
         const stored = await database.query(SQL.storeFile, [id, bytes, expiresAt]);
         if (stored.length === 0) throw new GatewayError('request_timeout', 'The file took too long to arrive');
@@ -248,14 +249,18 @@ async function* partsOf(
 
 const toRoom = rowReader<{
   readonly own: number;
+  readonly part: number;
   readonly total: number;
   readonly free: number;
   readonly files: number;
+  readonly partFiles: number;
 }>({
   own: Number,
+  part: Number,
   total: Number,
   free: Number,
   files: Number,
+  partFiles: Number,
 });
 
 const readFile = rowReader<StoredFile>(

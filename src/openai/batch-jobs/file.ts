@@ -49,7 +49,7 @@ export interface Listed<T> {
  */
 export interface StoredFiles {
   /** Rejects with GatewayError `rate_limit_exceeded`, `service_unavailable` if there is no room for another file. */
-  admit(account: string): Promise<void>;
+  admit(owner: TaskOwner): Promise<void>;
   /** Whose share the account uses while it reads: its own, or that of all accounts which never had money. */
   shareOf(account: string): Promise<string>;
   /**

@@ -1,11 +1,13 @@
 import { BOUNDS, readForeign, isObject, readJson, type JsonLimits } from '#wire';
 import { GatewayError } from '#errors';
-import type { BatchFault } from './batch.ts';
+import type { BatchFault, LineError, LineReply } from './batch.ts';
 
 export interface LineRequest {
   readonly customId: string;
   /** JSON text. */
   readonly body: string;
+  /** Why no line may have this body; null if its route decides. */
+  readonly refusal: LineError | null;
 }
 
 type Fault = Omit<BatchFault, 'line'>;
@@ -51,11 +53,20 @@ export async function readLine(
     return fault('mismatched_endpoint', `url must be the endpoint of the batch, ${JSON.stringify(endpoint)}`, 'url');
   if (!isObject(body)) return fault('missing_required_parameter', 'body must be a JSON object', 'body');
   // As in every streamed request, the answer would have no line of its own.
-  for (const field of ['stream', 'background'])
-    if (body[field] !== undefined && body[field] !== null && body[field] !== false)
-      return fault('invalid_request', `${field} is not possible in a batch: leave it out`, `body.${field}`);
-  return { customId, body: JSON.stringify(body) };
+  const param = ['stream', 'background'].find((field) => (body[field] ?? false) !== false);
+  const refusal =
+    param === undefined
+      ? null
+      : { code: 'invalid_request', message: `${param} is not possible in a batch: leave it out`, param };
+  return { customId, body: JSON.stringify(body), refusal };
 }
+
+/** The reply to a line whose body no line may have. */
+export const refusedLine = (requestId: string, { code, message, param }: LineError): LineReply => ({
+  status: 400,
+  requestId,
+  body: JSON.stringify({ error: { message, type: code, code, param } }),
+});
 
 /** Resolves with the `custom_id` of a line that was read before, with other limits; with '' if it has none. */
 export async function customIdOf(bytes: Buffer): Promise<string> {

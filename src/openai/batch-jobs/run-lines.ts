@@ -8,7 +8,7 @@ import { ofInput, unreadable } from './check-lines.ts';
 import { type Claim, NotNow } from './claim.ts';
 import type { StoredFiles } from './file.ts';
 import { linesOf } from './input-lines.ts';
-import { customIdOf, type LineLimits, type LineRequest, readLine } from './line-request.ts';
+import { customIdOf, type LineLimits, type LineRequest, readLine, refusedLine } from './line-request.ts';
 import { answeredLine, type LineResult, unansweredLine } from './line-result.ts';
 import { answerOfLine, LATE, TOO_LARGE } from './provider-answers.ts';
 import type { ProviderApi } from './provider-api.ts';
@@ -54,10 +54,6 @@ const SERVER_FAULT = 500;
 /** The pause after a write that failed. */
 const STORE_AGAIN_MS = 1_000;
 
-const LOST = (callId: string) => ({
-  code: 'reply_lost',
-  message: `The gateway that made this request stopped between its charge and its answer. It was charged once, see generation ${callId}, and is not made again`,
-});
 const GONE = {
   code: 'provider_gone',
   message:
@@ -67,6 +63,13 @@ const TOO_MUCH = (bytes: number) => ({
   code: 'output_too_large',
   message: `The results of this batch take ${bytes} bytes already, which is the limit (batches.account_bytes_max). This request was not made`,
 });
+
+/** So many charges of a line are given back, because its answers were lost. It may be what ends its gateways. */
+const LOST_MAX = 2;
+const LOST = {
+  code: 'gateway_gone',
+  message: `The gateway that had this request ended before its answer was stored. What it was charged is given back. It is not made again, because that happened ${LOST_MAX} times, or because the batch has too little of its money left`,
+};
 
 const MAY_BE_BILLED = 'It may bill the request, so what the request takes was charged';
 const ITS_USE = 'Its provider has done the work, and what that costs was charged';
@@ -85,9 +88,11 @@ export class BatchRun {
   readonly #providers: ProviderBatches;
   /** Lines that nothing is to be done for now: they have ended, or a provider has them. */
   readonly #done = new Set<number>();
-  /** Lines that were running at a gateway that is gone, with their calls, and whether these were charged. */
-  readonly #orphans = new Map<number, { readonly callId: string; readonly isCharged: boolean }>();
+  /** Lines that were running at a gateway that is gone, with their calls. */
+  readonly #orphans = new Map<number, string>();
   readonly #answered = new Map<number, string>();
+  /** How many charges of lines were given back, because their answers were lost. */
+  readonly #lost = new Map<number, number>();
   /** Lines that wait for money. */
   readonly #poor = new Set<number>();
   readonly #running = new Set<Promise<void>>();
@@ -172,14 +177,10 @@ export class BatchRun {
   /** Ends the lines that hold money, without a request that could be made or settled. */
   async #endUnreadable({ code, message }: BatchFault): Promise<void> {
     const { money } = this.#deps;
-    for (const [n, { callId, isCharged }] of this.#orphans) {
+    for (const [n, callId] of [...this.#orphans, ...this.#answered]) {
       if (!this.#claim.goesOn) return;
-      await this.#endWithout(n, callId, NAMELESS, isCharged ? LOST(callId) : { code, message });
-    }
-    for (const [n, callId] of this.#answered) {
-      if (!this.#claim.goesOn) return;
-      const isCharged = await money.endCall(this.#batch, callId);
-      await this.#endWithout(n, callId, NAMELESS, isCharged ? LOST(callId) : { code, message });
+      await money.endCall(this.#batch, callId);
+      await this.#endWithout(n, callId, NAMELESS, { code, message });
     }
     this.#orphans.clear();
     this.#answered.clear();
@@ -187,10 +188,10 @@ export class BatchRun {
 
   /** Their calls can move no money any more. Before any line is called, because it may need what they have locked. */
   async #endOrphans(): Promise<void> {
-    for (const [n, { callId }] of this.#orphans) {
+    for (const [n, callId] of this.#orphans) {
       if (!this.#claim.goesOn) return;
-      const isCharged = await this.#deps.money.endCall(this.#batch, callId);
-      this.#orphans.set(n, { callId, isCharged });
+      const isGivenBack = await this.#deps.money.endCall(this.#batch, callId);
+      if (isGivenBack) this.#lost.set(n, (this.#lost.get(n) ?? 0) + 1);
     }
   }
 
@@ -199,11 +200,12 @@ export class BatchRun {
     const { id } = this.#batch;
     const counts = { completed: 0, failed: 0 };
     this.#isUnsettled = false;
-    for (const set of [this.#done, this.#orphans, this.#answered, this.#poor]) set.clear();
+    for (const set of [this.#done, this.#orphans, this.#answered, this.#lost, this.#poor]) set.clear();
     for (const row of await database.query(SQL.linesOfBatch, [id])) {
       const n = Number(row['n']);
       const state = row['state'] as string;
-      if (state === 'running') this.#orphans.set(n, { callId: row['call_id'] as string, isCharged: false });
+      if (Number(row['lost']) > 0) this.#lost.set(n, Number(row['lost']));
+      if (state === 'running') this.#orphans.set(n, row['call_id'] as string);
       else if (state === 'answered') this.#answered.set(n, row['call_id'] as string);
       else if (state === 'waiting') this.#poor.add(n);
       else this.#done.add(n);
@@ -217,18 +219,15 @@ export class BatchRun {
 
   /** Ends a line that a limit does not allow any more, which was lowered after the line was checked. */
   async #refuse(n: number, customId: string, { code, message }: { code: string; message: string }): Promise<void> {
-    const batch = this.#batch;
     const answered = this.#answered.get(n);
-    const orphan = this.#orphans.get(n);
-    const before = answered ?? orphan?.callId;
-    const isCharged = answered === undefined ? orphan?.isCharged : await this.#deps.money.endCall(batch, answered);
+    if (answered !== undefined) await this.#deps.money.endCall(this.#batch, answered);
     this.#answered.delete(n);
     this.#orphans.delete(n);
-    if (this.#claim.isCancelled && answered === undefined && !isCharged) return;
-    const callId = (isCharged ? before : answered) ?? newCallId();
-    if (callId !== before && !(await this.#begin(n, callId))) return;
+    if (this.#claim.isCancelled && answered === undefined) return;
+    const callId = answered ?? newCallId();
+    if (answered === undefined && !(await this.#begin(n, callId))) return;
     const lowered = `${message}: the limit was lowered after the batch had begun. Nothing was charged`;
-    return this.#endWithout(n, callId, { customId }, isCharged ? LOST(callId) : { code, message: lowered });
+    return this.#endWithout(n, callId, { customId }, { code, message: lowered });
   }
 
   /** Begins a line as soon as there is a place for it, or ends it without a call. */
@@ -242,9 +241,7 @@ export class BatchRun {
       if (place !== null) this.#start(place, () => this.#holding(() => this.#settle(n, answered, line)));
       return;
     }
-    const orphan = this.#orphans.get(n);
     this.#orphans.delete(n);
-    if (orphan?.isCharged) return this.#endWithout(n, orphan.callId, line, LOST(orphan.callId));
     const place = await this.#place();
     if (place === null) return;
     const why =
@@ -252,7 +249,9 @@ export class BatchRun {
         ? EXPIRED
         : this.#resultBytes > limits.resultBytesMax
           ? TOO_MUCH(limits.resultBytesMax)
-          : null;
+          : (this.#lost.get(n) ?? 0) >= LOST_MAX
+            ? LOST
+            : null;
     if (why !== null || !this.#claim.goesOn || this.#claim.isCancelled) {
       place.release();
       if (why === null || this.#claim.isCancelled) return;
@@ -285,14 +284,17 @@ export class BatchRun {
     this.#running.add(running);
   }
 
-  async #call(n: number, { customId, body }: LineRequest): Promise<void> {
+  async #call(n: number, { customId, body, refusal }: LineRequest): Promise<void> {
     const { calls, random } = this.#deps;
     const batch = this.#batch;
     for (let tries = 0; ;) {
       const callId = newCallId();
       if (!(await this.#begin(n, callId))) return;
       const returned = this.#returned;
-      const reply = await this.#holding(() => calls.call(batch, body, callId, batch.lockId!), isRefused);
+      const reply =
+        refusal === null
+          ? await this.#holding(() => calls.call(batch, body, callId, batch.lockId!), isRefused)
+          : refusedLine(callId, refusal);
       if ('offer' in reply) return this.#providers.hold(n, callId, reply);
       const { status } = reply;
       // A gateway that stops fails its calls. Another one makes this one.
@@ -310,6 +312,9 @@ export class BatchRun {
       } else if (pauseMs !== undefined && mayGoOn && this.#deps.now() < batch.expiresAt) {
         tries += 1;
         await this.#claim.rest(pauseMs * (1 - JITTER * random()));
+      } else if (status === NO_MONEY && this.#lost.has(n)) {
+        // Its first charge came from the lock of the batch, and was given back to the account.
+        return this.#endWithout(n, callId, { customId }, LOST);
       } else {
         return this.#end(n, callId, await answeredLine(batch, n, customId, reply));
       }
@@ -356,10 +361,9 @@ export class BatchRun {
         return this.#end(n, callId, await answeredLine(batch, n, line.customId, reply));
       }
     }
-    const isCharged = await money.endCall(batch, callId);
+    await money.endCall(batch, callId);
     if ('dropped' in answer) return;
-    const error = isCharged ? LOST(callId) : 'error' in answer ? answer.error : GONE;
-    return this.#endWithout(n, callId, line, error);
+    return this.#endWithout(n, callId, line, 'error' in answer ? answer.error : GONE);
   }
 
   /** Asks the route of a line to settle its answer, some times if it has no room or no ledger at the moment. */
@@ -384,7 +388,13 @@ export class BatchRun {
 
   /** Notes the call that a line gets. Resolves with false if another gateway has the batch. */
   async #begin(n: number, callId: string): Promise<boolean> {
-    const begun = await this.#deps.database.query(SQL.beginLine, [this.#batch.id, n, callId, this.#claim.id]);
+    const begun = await this.#deps.database.query(SQL.beginLine, [
+      this.#batch.id,
+      n,
+      callId,
+      this.#claim.id,
+      this.#lost.get(n) ?? 0,
+    ]);
     if (begun.length === 0) this.#claim.lose();
     return begun.length > 0;
   }
@@ -395,7 +405,7 @@ export class BatchRun {
     const bytes = Buffer.from(text);
     const sealed = await content.seal(this.#batch.account, bytes);
     const { prompt, cached, completion, reasoning } = tokens;
-    const result = [state, sealed, bytes.byteLength, prompt, cached, completion, reasoning];
+    const result = [state, sealed, bytes.byteLength, prompt, cached, completion, reasoning, this.#claim.id];
     for (;;) {
       try {
         const ended = await database.query(SQL.endBatchLine, [this.#batch.id, n, callId, ...result]);

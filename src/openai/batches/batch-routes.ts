@@ -45,6 +45,7 @@ export function batchRoutes({ pipeline, files, batches, callbacks, config }: Bat
     app.post<{ Body: BatchBody }>(
       '/batches',
       {
+        config: { ofCalls: true },
         schema: {
           ...described(
             'Create a batch',
@@ -102,7 +103,7 @@ export function batchRoutes({ pipeline, files, batches, callbacks, config }: Bat
         const { output_expires_after: after } = body;
         const keptMs = keepMsOf('output_expires_after', after?.anchor, after?.seconds, keepMs);
         // Its results are files too. Otherwise one input would make any number of them.
-        await files.admit(owner.account);
+        await files.admit(owner);
         // Before the batch, which may end at once.
         if (callback !== null) await callbacks.note(values, callback);
         try {
@@ -172,6 +173,7 @@ export function batchRoutes({ pipeline, files, batches, callbacks, config }: Bat
     app.post<OfBatch>(
       '/batches/:batch_id/cancel',
       {
+        config: { ofCalls: true },
         schema: {
           ...described(
             'Cancel a batch',

@@ -59,6 +59,7 @@ export function fileRoutes({ pipeline, files, config }: FileRoutesDeps): Fastify
     app.post<{ Body: Readable | undefined }>(
       '/files',
       {
+        config: { ofCalls: true },
         bodyLimit: batches.fileBytesMax + FORM_BYTES,
         schema: {
           ...described(
@@ -77,7 +78,7 @@ export function fileRoutes({ pipeline, files, config }: FileRoutesDeps): Fastify
         const owner = ownerOf(admissionOf(request).caller);
         const { body } = request;
         if (body === undefined) throw new GatewayError('invalid_request', 'file is missing', { param: 'file' });
-        await files.admit(owner.account);
+        await files.admit(owner);
         const form = await readFileForm(body, request.headers, limits);
         const memory = app.requestBodies.beside(request);
         try {
@@ -171,6 +172,7 @@ export function fileRoutes({ pipeline, files, config }: FileRoutesDeps): Fastify
     app.delete<OfFile>(
       '/files/:file_id',
       {
+        config: { ofCalls: true },
         schema: {
           ...described(
             'Delete a file',

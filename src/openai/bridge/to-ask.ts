@@ -1,5 +1,5 @@
 import { GatewayError } from '#errors';
-import { isObject, type JsonLimits, parseJson } from '#wire';
+import { isObject, type JsonLimits, type JsonObject, parseJson } from '#wire';
 import type { Primitive } from '#config';
 import type { FilePart, Part, TargetRequest, ContentTurn } from '#bridge';
 import { requestedCap } from '../chat/request/chat-budget.ts';
@@ -122,13 +122,41 @@ function argumentsOf(parts: readonly Part[], limits: JsonLimits): TargetRequest[
   return null;
 }
 
-/** Parses a JSON object. Returns null for any other text, and for an object that exceeds the limits of a request. */
-export function objectIn(text: string, limits: JsonLimits): Readonly<Record<string, unknown>> | null {
+/** Whether a model wrote no arguments: nothing, `null`, or an empty text. */
+export function isNoArguments(text: string): boolean {
+  const written = text.trim();
+  return written === '' || written === 'null' || (/^".*"$/s.test(written) && written.slice(1, -1).trim() === '');
+}
+
+/**
+ * Parses the arguments of a call, which are a JSON object. Returns null for any other text, and for an object that
+ * exceeds the limits of a request.
+ */
+export function objectIn(text: string, limits: JsonLimits): JsonObject | null {
+  if (isNoArguments(text)) return {};
+  const value = jsonIn(text, limits);
+  return isObject(value) ? value : null;
+}
+
+/**
+ * The text that a model wrote for a tool of one text, as JSON: the member that it was asked for, the only text among
+ * other members, or the text itself. null for anything else.
+ */
+export function textIn(text: string, limits: JsonLimits, member: string | null = null): string | null {
+  const value = jsonIn(text, limits);
+  if (typeof value === 'string') return value;
+  if (!isObject(value)) return null;
+  if (member !== null && typeof value[member] === 'string') return value[member];
+  const texts = Object.values(value).filter((one) => typeof one === 'string');
+  return texts.length === 1 ? texts[0]! : null;
+}
+
+/** undefined for a text that is not JSON, or that exceeds the limits. */
+function jsonIn(text: string, limits: JsonLimits): unknown {
   try {
-    const value = parseJson(Buffer.from(text), limits);
-    return isObject(value) ? value : null;
+    return parseJson(Buffer.from(text), limits);
   } catch (error) {
-    if (error instanceof GatewayError) return null;
+    if (error instanceof GatewayError) return undefined;
     throw error;
   }
 }

@@ -1,8 +1,10 @@
 import { isObject } from '#wire';
 import type { Price } from '#billing/amounts';
 import type { Dialect } from '#http';
-import { type CapField, type CapName, readCapRefusal } from '#config';
+import type { CapField, CapName } from '#config';
+import { readCapRefusal, readFieldRefusal } from '#config/refused-cap';
 import type { RequestAdapter, ReplyReader, UpstreamRequest } from '#call';
+import { NO_REFUSALS, RefusedFields } from '#call/refused-fields';
 import type { Offer } from '#catalog';
 import {
   requestedCap,
@@ -10,8 +12,7 @@ import {
   unseenTokens,
   withPrompt,
   type ChatBudget,
-  learnCap,
-  speaksOfCap,
+  learnBound,
   takenCap,
 } from '../chat/request/chat-budget.ts';
 import type { ChatPiece, ChatResult, ReplyContext } from '../chat/reply/chat-end.ts';
@@ -19,12 +20,15 @@ import { ChatReplyReader } from '../chat/reply/chat-reply-reader.ts';
 import type { ChatBody } from '../chat/chat-schema.ts';
 import { createChatStreamDecoder, createChatStreamReader } from '../stream/chat-stream-reader.ts';
 import type { ChunkOutput } from '../stream/chunk-output.ts';
+import { Continuation } from '../chat/reply/continuation.ts';
 import type { SentRequest } from '../chat/request/altered-headers.ts';
 import {
+  asksUsageAlone,
   FOR_ANOTHER_ROUTER,
   forwardedBody,
   type ForwardedCap,
   readReasoningRefusal,
+  STREAM_USAGE,
 } from '../chat/request/forwarded-body.ts';
 import { askedParts } from '../chat/price/asked-parts.ts';
 import { chatExtras, type PaidExtra, refuseUnpaid } from '../chat/price/paid-extras.ts';
@@ -48,6 +52,8 @@ interface ChatRequestAdapterOptions {
   readonly replyBytesMax: number;
   /** The request is the line of a batch. */
   readonly isLine: boolean;
+  /** Whether the caller's key says that streams which break off are gone on with; undefined if it says nothing. */
+  readonly continues: boolean | undefined;
   readonly readFor: string;
   readonly dialect: Dialect | undefined;
   readonly output: (() => ChunkOutput<ChatPiece>) | undefined;
@@ -65,22 +71,20 @@ interface ChatRequestForm {
   readonly received: PromptSize;
 }
 
-/** The forms of the cap that the current offer has refused in this call. */
-interface RefusedCaps {
+/** The number of tokens in the cap, as the current offer has corrected it in this call. */
+interface RefusedCap {
   readonly offer: Offer;
-  readonly names: CapField[];
-  /** The name to try instead; null if no name was refused. */
-  name: CapName | null;
   /** The highest cap that the offer accepts for this prompt; Infinity if not known. */
   tokens: number;
+  /** It accepts no more from other prompts either. */
+  lasting: boolean;
+  /** It refuses a cap that the client did not ask for. */
+  isLeftOut: boolean;
   times: number;
 }
 
-/**
- * The most refusals of one offer that lead to another form: of one name of the cap, of the other name, and of the
- * bound.
- */
-const REFUSALS_MAX = 3;
+/** The most refusals of one offer that lead to another bound of the cap. */
+const BOUNDS_MAX = 3;
 
 interface LockedBudget {
   readonly offer: Offer;
@@ -98,10 +102,13 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
   #budgets: readonly LockedBudget[] = NONE;
   /** The latest form. One is enough, because nearly every call is sent once, to one offer. */
   #form: ChatRequestForm | null = null;
-  #refused: RefusedCaps | null = null;
+  #cap: RefusedCap | null = null;
+  #refused = NO_REFUSALS;
   #requestedParts: AskedParts | null = null;
   #extras: readonly PaidExtra[] | null = null;
   #withoutReasoning: Offer | null = null;
+  /** Made for the first stream that may be gone on with. */
+  #continuation: Continuation | null = null;
 
   constructor(options: ChatRequestAdapterOptions) {
     this.#options = options;
@@ -115,6 +122,10 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
   /** Whether an offer was asked. If so, the call is locked. */
   get isRequested(): boolean {
     return this.#form !== null;
+  }
+
+  get service(): string | null {
+    return this.#form === null ? null : this.#form.offer.service;
   }
 
   get dropped(): readonly string[] {
@@ -150,7 +161,12 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
 
   /** Names of the fields that an offer would not get. `lost`: those that were lost before, which nobody gets. */
   lacks(offer: Offer, lost: readonly string[]): readonly string[] {
-    const { dropped } = forwardedBody(this.#options.body, offer, { tokens: Infinity, field: null });
+    const { dropped } = forwardedBody(
+      this.#options.body,
+      offer,
+      { tokens: Infinity, field: null },
+      this.#refusedAt(offer),
+    );
     return [...lost, ...dropped.filter((field) => !FOR_ANOTHER_ROUTER.has(field))];
   }
 
@@ -200,37 +216,74 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
       readFor,
       asObject: output !== undefined,
       dialect,
+      continuation: this.#continuationAt(offer),
     };
     if (body.stream !== true) return new ChatReplyReader(context);
     return output === undefined ? createChatStreamReader(context) : createChatStreamDecoder(context, output());
   }
 
+  goesOnAt(offer: Offer): boolean {
+    return this.#continuation?.goesOnAt(offer) ?? false;
+  }
+
+  /** Set for a stream if its request, else its key, else its model wants that another one goes on with it. */
+  #continuationAt({ model }: Offer): Continuation | undefined {
+    const { stream, continue: isAsked, n } = this.#options.body;
+    const isWanted = isAsked ?? this.#options.continues ?? model!.continues ?? false;
+    if (stream !== true || (n ?? 1) > 1 || (!isWanted && this.#continuation === null)) return undefined;
+    this.#continuation ??= new Continuation();
+    this.#continuation.begin();
+    return this.#continuation;
+  }
+
   reform(offer: Offer, status: number, answer: Uint8Array): boolean {
-    const { cap, bytes, reasons } = this.#formFor(offer);
-    if (reasons && readReasoningRefusal(offer, status, answer)) {
-      this.#withoutReasoning = offer;
-      this.#form = null;
-      return true;
-    }
-    const { field, tokens } = cap;
-    if (field === null) return false;
-    const refusal = readCapRefusal(status, answer, field, tokens);
-    if (refusal === null) return false;
-    if (this.#refused?.offer !== offer) this.#refused = { offer, names: [], name: null, tokens: Infinity, times: 0 };
-    const refused = this.#refused;
-    if (refused.times++ >= REFUSALS_MAX) return false;
-    const forOthers = !speaksOfCap(bytes.toString());
-    if (refusal.kind === 'bound') {
-      refused.tokens = refusal.tokens;
-      if (refusal.lasting && forOthers) learnCap(offer, { bound: refusal.tokens });
-    } else {
-      refused.names.push(field);
-      const other = refusal.instead ?? (field === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens');
-      refused.name = refused.names.includes(other) ? 'none' : other;
-      if (forOthers) learnCap(offer, { name: refused.name });
-    }
+    const { cap, reasons } = this.#formFor(offer);
+    if (reasons && readReasoningRefusal(offer, status, answer)) this.#withoutReasoning = offer;
+    else if (!this.#refusesStreamUsage(offer, status, answer) && !this.#refusesCap(offer, cap, status, answer))
+      return false;
     this.#form = null;
     return true;
+  }
+
+  accepted(offer: Offer): void {
+    this.#refused.learn(offer);
+    if (this.#cap?.offer === offer && this.#cap.lasting) learnBound(offer, this.#cap.tokens);
+  }
+
+  #refusesStreamUsage(offer: Offer, status: number, answer: Uint8Array): boolean {
+    const { body } = this.#options;
+    if (body.stream !== true || !asksUsageAlone(body) || this.#refused.has(offer, STREAM_USAGE)) return false;
+    const refusal = readFieldRefusal(status, answer, STREAM_USAGE);
+    return refusal !== null && this.#leaveOut(offer, STREAM_USAGE, refusal);
+  }
+
+  #refusesCap(offer: Offer, { field, tokens }: ForwardedCap, status: number, answer: Uint8Array): boolean {
+    if (field === null) return false;
+    const refusal = readCapRefusal(status, answer, field, tokens);
+    if (refusal?.kind === 'name') return this.#leaveOut(offer, field, 'unknown');
+    const refusesName =
+      refusal === null && requestedCap(this.#options.body) === null ? readFieldRefusal(status, answer, field) : null;
+    if (refusesName === 'unknown') return this.#leaveOut(offer, field, refusesName);
+    if (refusal === null && refusesName === null) return false;
+    if (this.#cap?.offer !== offer) this.#cap = { offer, tokens: Infinity, lasting: false, isLeftOut: false, times: 0 };
+    if (refusal === null) return (this.#cap.isLeftOut = true);
+    if (this.#cap.times++ >= BOUNDS_MAX) return false;
+    this.#cap.tokens = refusal.tokens;
+    this.#cap.lasting = refusal.lasting;
+    return true;
+  }
+
+  #leaveOut(offer: Offer, field: string, refusal: 'unknown' | 'named'): true {
+    if (this.#refused === NO_REFUSALS) this.#refused = new RefusedFields();
+    this.#refused.add(offer, field, refusal);
+    return true;
+  }
+
+  /** Those that `forwardedBody` has to know. */
+  #refusedAt(offer: Offer): readonly string[] | undefined {
+    const isStream = this.#options.body.stream === true && this.#refused.has(offer, STREAM_USAGE);
+    if (this.#withoutReasoning !== offer) return isStream ? [STREAM_USAGE] : undefined;
+    return isStream ? ['reasoning', STREAM_USAGE] : ['reasoning'];
   }
 
   #formFor(offer: Offer): ChatRequestForm {
@@ -241,9 +294,11 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
   #write(offer: Offer): ChatRequestForm {
     const { body, size } = this.#options;
     const cap = this.#capAt(offer);
-    const { body: forwarded, dropped } = forwardedBody(body, offer, cap, this.#withoutReasoning === offer);
-    const received = dropped.length === 0 ? size : measurePrompt(forwarded as ChatBody);
-    const budget = narrowed(body, withPrompt(this.budgetAt(offer), received, offer), cap);
+    const { body: ofRequest, dropped } = forwardedBody(body, offer, cap, this.#refusedAt(offer));
+    const isContinued = this.goesOnAt(offer);
+    const forwarded = isContinued ? this.#continuation!.request(ofRequest, offer) : ofRequest;
+    const received = dropped.length === 0 && !isContinued ? size : measurePrompt(forwarded as ChatBody);
+    const budget = narrowed(body, withPrompt(this.budgetAt(offer), received, offer, isContinued), cap);
     return {
       offer,
       bytes: Buffer.from(JSON.stringify(forwarded)),
@@ -258,10 +313,12 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
   /** The cap is at most what was locked, and at most what the offer is now known to accept. */
   #capAt(offer: Offer): ForwardedCap {
     const { completionCap, keptBy } = this.budgetAt(offer);
-    const { name, bound } = takenCap(offer);
-    const here = this.#refused?.offer === offer ? this.#refused : null;
-    const tokens = Math.min(completionCap, bound ?? Infinity, here?.tokens ?? Infinity);
-    return { tokens, field: keptBy === 'provider' ? fieldOf(this.#options.body, here?.name ?? name) : null };
+    const { name, bound } = takenCap(offer, this.#refused);
+    const here = this.#cap?.offer === offer ? this.#cap : null;
+    const most = Math.min(completionCap, bound ?? Infinity, here?.tokens ?? Infinity);
+    const tokens = this.goesOnAt(offer) ? this.#continuation!.remaining(most) : most;
+    const isSent = keptBy === 'provider' && here?.isLeftOut !== true;
+    return { tokens, field: isSent ? fieldOf(this.#options.body, name) : null };
   }
 }
 

@@ -74,6 +74,7 @@ export function toCall(
     created: Math.floor(context.now / 1000),
     replyBytesMax: context.replyBytesMax,
     isLine: isLine(context.caller),
+    continues: context.caller.key?.continues,
     readFor: context.caller.account,
     dialect: context.dialect,
     output: context.output,

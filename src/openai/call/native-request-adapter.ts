@@ -1,14 +1,15 @@
 import type { Price } from '#billing/amounts';
-import { NATIVE_APIS, readCapRefusal } from '#config';
+import { NATIVE_APIS } from '#config';
+import { readCapRefusal, readFieldRefusal } from '#config/refused-cap';
 import type { RequestAdapter, ReplyReader, UpstreamRequest } from '#call';
+import { NO_REFUSALS, RefusedFields } from '#call/refused-fields';
 import type { Offer } from '#catalog';
 import {
   chatBudget,
   fitsContext,
   unseenTokens,
   type ChatBudget,
-  learnCap,
-  speaksOfCap,
+  learnBound,
   takenCap,
 } from '../chat/request/chat-budget.ts';
 import type { ChatRequestAdapter } from './chat-request-adapter.ts';
@@ -49,8 +50,10 @@ interface NativeRequestForm {
   parts: AskedParts | null;
 }
 
-/** One refusal is enough, because it names the bound. */
-const REFUSALS_MAX = 1;
+/** One refusal of a bound is enough, because it names the right one. */
+const BOUNDS_MAX = 1;
+/** The cap as wires call it whose clients may leave it out. Gemini's letters differ. */
+const CAP = 'max_output_tokens';
 
 /**
  * The native side of a call whose client speaks another wire than chat. Providers that speak this wire get the
@@ -66,8 +69,12 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
   readonly #others = new Map<Offer, NativeRequestForm>();
   #requestedOffer: Offer | null = null;
   #dropped: readonly string[] = [];
+  #added: readonly string[] = [];
   #callId = '';
-  #refusals = 0;
+  #bounds = 0;
+  /** The bound of the cap that an offer has told, if it holds for other prompts too. */
+  #toldBound: { readonly offer: Offer; readonly bound: number } | null = null;
+  #refused = NO_REFUSALS;
 
   constructor(options: NativeRequestAdapterOptions) {
     this.#options = options;
@@ -88,6 +95,10 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
 
   get isRequested(): boolean {
     return this.#requestedOffer !== null;
+  }
+
+  get service(): string | null {
+    return this.#requestedOffer === null ? null : this.#requestedOffer.service;
   }
 
   get isNative(): boolean {
@@ -121,8 +132,9 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
 
   /** Throws GatewayError `unprocessable` for what costs money of its own, and has no price at the offer. */
   refuse(offer: Offer): void {
-    if (this.speaks(offer)) this.#formAt(offer);
-    else this.#options.chat.refuse(offer);
+    if (!this.speaks(offer)) return this.#options.chat.refuse(offer);
+    this.#options.native.wire.refuse?.(offer);
+    this.#formAt(offer);
   }
 
   sizeAt(offer: Offer, translated: PromptSize): PromptSize {
@@ -139,7 +151,11 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
     if (!this.speaks(offer)) return this.#options.chat.partsAt(offer);
     const form = this.#formAt(offer);
     const { wire, requestBody, text } = form.native;
-    return partsAt(offer, () => (form.parts ??= wire.asks(requestBody, text)));
+    const parts = partsAt(offer, () => (form.parts ??= wire.asks(requestBody, text)));
+    const { searchLimit } = wire;
+    // As where a provider takes no limit: more searches than are locked are no fault, and cost nothing.
+    const isUnlimited = searchLimit !== undefined && this.#refused.has(offer, searchLimit);
+    return isUnlimited ? { ...parts, searchesUnlimited: true } : parts;
   }
 
   /**
@@ -164,12 +180,14 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
     const { completionCap, keptBy } = this.budgetAt(offer);
     const isOwn = this.#cap !== null && completionCap >= this.#cap;
     const cap = { tokens: completionCap, isSet: !isOwn && keptBy !== 'model' };
-    const { text, dropped } = nativeBody(native, offer, cap);
+    const { text, dropped, added } = nativeBody(native, offer, cap, this.#refused);
+    this.#added = cap.isSet && this.#cap === null ? [...added, CAP] : added;
+    const { name, below = '' } = native.wire;
     const headers = headersFor(native.wire, native.headers, listsOf(offer));
     this.#dropped = [...dropped, ...unpaid, ...headers.dropped];
     return {
       method: 'POST',
-      path: NATIVE_APIS[native.wire.name].path(offer.model!.upstreamModel, this.#options.stream),
+      path: NATIVE_APIS[name].path(offer.model!.upstreamModel, this.#options.stream) + below,
       headers: { ...this.#headers, ...headers.sent },
       body: Buffer.from(text),
     };
@@ -199,17 +217,38 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
     return stream ? createNativeStreamReader(context, decoder) : new NativeReplyReader(context, decoder);
   }
 
+  /** A stream of a provider of the client's own wire cannot be gone on with, because it was not read. */
+  goesOnAt(offer: Offer): boolean {
+    return !this.isNative && !this.speaks(offer) && this.#options.chat.goesOnAt(offer);
+  }
+
   reform(offer: Offer, status: number, answer: Uint8Array): boolean {
-    const { native, chat } = this.#options;
-    if (!this.speaks(offer)) return chat.reform(offer, status, answer);
-    if (native.wire.reform?.(offer, status, answer)) return true;
+    if (!this.speaks(offer)) return this.#options.chat.reform(offer, status, answer);
+    this.#options.native.wire.refused?.(offer, status);
+    for (const field of this.#added) {
+      const refusal = readFieldRefusal(status, answer, field);
+      if (refusal !== null) return this.#leaveOut(offer, field, refusal);
+    }
     const budget = this.budgetAt(offer);
-    if (this.#cap === null || this.#refusals >= REFUSALS_MAX) return false;
+    if (this.#cap === null || this.#bounds >= BOUNDS_MAX) return false;
     const refusal = readCapRefusal(status, answer, 'max_tokens', budget.completionCap);
     if (refusal?.kind !== 'bound' || refusal.tokens >= budget.completionCap) return false;
-    this.#refusals++;
-    if (refusal.lasting && !speaksOfCap(native.text)) learnCap(offer, { bound: refusal.tokens });
+    this.#bounds++;
+    this.#toldBound = refusal.lasting ? { offer, bound: refusal.tokens } : null;
     this.#budgets.set(offer, { ...budget, completionCap: refusal.tokens, completionTokensMax: refusal.tokens });
+    return true;
+  }
+
+  accepted(offer: Offer): void {
+    if (!this.speaks(offer)) return this.#options.chat.accepted(offer);
+    this.#refused.learn(offer);
+    if (this.#toldBound?.offer === offer) learnBound(offer, this.#toldBound.bound);
+  }
+
+  #leaveOut(offer: Offer, field: string, refusal: 'unknown' | 'named'): true {
+    if (field === CAP) this.#budgets.set(offer, { ...this.budgetAt(offer), keptBy: 'model' });
+    if (this.#refused === NO_REFUSALS) this.#refused = new RefusedFields();
+    this.#refused.add(offer, field, refusal);
     return true;
   }
 
@@ -223,7 +262,9 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
     const size = this.#sizeAt(offer);
     const budget = chatBudget({ model: '', messages: [], max_tokens: cap }, size, offer);
     const { bound } = takenCap(offer);
-    const isSent = cap !== null || (bound !== null && fitsContext(size, budget.completionCap, offer));
+    const isSent =
+      cap !== null ||
+      (bound !== null && fitsContext(size, budget.completionCap, offer) && !this.#refused.has(offer, CAP));
     return { ...budget, keptBy: isSent ? 'provider' : 'model' };
   }
 

@@ -81,7 +81,8 @@ const common = {
 
 const finishReason = {
   type: ['string', 'null'],
-  description: '`stop`, `length`, `tool_calls`, `content_filter` or `error`.',
+  description:
+    '`stop`, `length`, `tool_calls`, `content_filter` or `error`. `native_finish_reason` beside it has the word of the provider, if it is another one.',
 } as const;
 
 const completionSchema = {

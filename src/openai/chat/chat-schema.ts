@@ -19,11 +19,12 @@ export interface ChatBody {
   models?: string[] | null;
   provider?: ProviderPreferences | null;
   session_id?: string | null;
+  continue?: boolean | null;
   tollgate?: { task_id?: string | null; context_id?: string | null } | null;
   max_cost?: number | string | null;
   max_tool_rounds?: number | null;
   /** Only models that list `reasoning` get it, because this client asks every model to reason. */
-  [REASONING_IF_LISTED]?: true;
+  [REASONING_IF_LISTED]?: readonly string[];
   [field: string]: unknown;
 }
 
@@ -339,6 +340,12 @@ const taskName = {
 
 export const gatewayFields = {
   ...routingFields,
+  continue: {
+    type: ['boolean', 'null'],
+    description:
+      'Whether the next of `models` that takes the beginning of an answer goes on with a stream that breaks off. Default: as the API key says, else as the model, `false` for most. Not forwarded.',
+    [MUST_BE]: 'true or false',
+  },
   max_tool_rounds: {
     type: ['integer', 'null'],
     minimum: 1,

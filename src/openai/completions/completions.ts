@@ -139,6 +139,7 @@ const COPIED: readonly string[] = [
   'metadata',
   'models',
   'provider',
+  'continue',
   'session_id',
   'max_cost',
   'max_tool_rounds',
@@ -195,7 +196,7 @@ function createCompletionEncoder({ id, created, model, dialect, asksUsage }: Com
       out += eventOf(
         end === null
           ? { error: inDialect(fault, dialect), ...base }
-          : { ...failure(fault), ...base, choices: [choiceOf('', 'error')] },
+          : { ...failure(fault), ...base, choices: dialect === 'openai' ? [] : [choiceOf('', 'error')] },
       );
     },
     take() {
@@ -244,11 +245,11 @@ const COMPLETIONS: ChatWire<CompletionsBody> = {
     return {
       body,
       dropped,
-      encoder: (callId) =>
+      encoder: (callId, model) =>
         createCompletionEncoder({
           id: `cmpl-${callId.replace(/^gen-/, '')}`,
           created,
-          model: requestBody.model,
+          model,
           dialect,
           asksUsage: asksUsage(body),
         }),

@@ -1,5 +1,5 @@
 import { BOUNDS, foreignObject } from '#wire';
-import { failedByItsOwnWords, lastObjectIn, malformed, tooLarge, WholeHeadReader } from '#wire/replies';
+import { failedByItsOwnWords, isError, lastObjectIn, malformed, tooLarge, WholeHeadReader } from '#wire/replies';
 import { type Cut, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#call';
 import { flagBeyond, NO_FLAGS, type RaisedFlag } from '#call/flags';
 import { tokensOf } from '../chat/request/prompt-size.ts';
@@ -169,7 +169,7 @@ function checkReply(bytes: Buffer): void {
   if (bytes.length <= EDGE_BYTES) {
     const reply = parsed(bytes.toString());
     if (reply === null) throw malformed('its reply is not valid JSON');
-    if (reply['error']) throw failedByItsOwnWords(reply['error']);
+    if (isError(reply['error'])) throw failedByItsOwnWords(reply['error']);
     if (!Array.isArray(reply['data'])) throw malformed('its reply has no data');
   } else checkHead(bytes);
 }
@@ -204,7 +204,7 @@ function membersIn(bytes: Buffer, from: number): readonly ReplyMember[] {
 
 /**
  * The claimed tokens, at most `tokensMax`. Without a claim, input tokens are counted, and texts are measured by
- * their bytes.
+ * their bytes. Every input has a token, so a claim of none is no claim.
  */
 function billedTokens(
   claim: Readonly<Record<string, unknown>> | null,
@@ -212,9 +212,9 @@ function billedTokens(
   tokensMax: number,
 ): { readonly prompt: number; readonly flags: readonly RaisedFlag[] } {
   const { prompt_tokens: prompt, total_tokens: total } = claim ?? {};
-  const claimed = prompt ?? total;
-  if (typeof claimed === 'number' && Number.isSafeInteger(claimed) && claimed >= 0)
-    return { prompt: Math.min(claimed, tokensMax), flags: flagBeyond(NO_FLAGS, 'prompt', claimed, tokensMax) };
   const sum = each.reduce((all, one) => all + one, 0);
+  const claimed = prompt || total;
+  if (typeof claimed === 'number' && Number.isSafeInteger(claimed) && claimed >= Math.min(sum, 1))
+    return { prompt: Math.min(claimed, tokensMax), flags: flagBeyond(NO_FLAGS, 'prompt', claimed, tokensMax) };
   return { prompt: Math.min(counted ? sum : tokensOf(sum), tokensMax), flags: ['usage_missing'] };
 }

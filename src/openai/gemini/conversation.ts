@@ -147,6 +147,7 @@ class ModelAnswer {
   #text = '';
   /** The text of thoughts that no signature has followed yet. */
   #shownThinking = '';
+  #isThoughtLost = false;
 
   constructor(called: OpenCalls, request: WireRequest) {
     this.#called = called;
@@ -167,6 +168,7 @@ class ModelAnswer {
       // Models take no files in their own answers.
       const words = file === null ? wordsOfPart(part) : '[file]';
       if (words !== null) this.#text += words;
+      else for (const name of Object.keys(part)) this.#request.leftOut.add(name);
     }
   }
 
@@ -176,7 +178,10 @@ class ModelAnswer {
     joinThinking(message, this.#echoFields.members);
     for (const one of this.#members) addMissing(message, one);
     // Thoughts that are shown are a part of that.
-    if (echoMembersOf(message).length === 0) joinThinking(message, this.#thoughts.members);
+    if (echoMembersOf(message).length === 0) {
+      joinThinking(message, this.#thoughts.members);
+      if (this.#isThoughtLost || this.#shownThinking !== '') this.#request.leftOut.add('thought');
+    }
     if (this.#calls.length > 0) message['tool_calls'] = this.#calls;
     chat.push(message);
   }
@@ -187,6 +192,7 @@ class ModelAnswer {
     const thought = signedThought(this.#request.seals, this.#shownThinking, signature);
     this.#shownThinking = '';
     if (thought !== null) this.#thoughts.add(thought);
+    else this.#isThoughtLost = true;
   }
 
   #addCall({ id: givenId, name, args }: JsonObject, signature: string | null, at: string): void {

@@ -38,7 +38,6 @@ const CONFIG_READ: ReadonlySet<string> = new Set([
 export function nameOfField(chatField: string): string {
   const [from] = SAMPLING.find(([, to]) => to === chatField) ?? [null];
   if (from !== null) return `generationConfig.${from}`;
-  if (chatField.startsWith('reasoning')) return 'generationConfig.thinkingConfig';
   return chatField === 'response_format' ? 'generationConfig.responseMimeType' : chatField;
 }
 
@@ -110,5 +109,5 @@ function addThinking(draft: ChatDraft, thinking: JsonObject): void {
   else if (typeof budget === 'number') reasoning['enabled'] = budget !== 0;
   else if (shows === true) reasoning['enabled'] = true;
   if (typeof level === 'string' && level !== 'THINKING_LEVEL_UNSPECIFIED') reasoning['effort'] = level.toLowerCase();
-  draft.think(reasoning);
+  draft.think(reasoning, ['generationConfig.thinkingConfig']);
 }

@@ -8,6 +8,7 @@ import { argumentsOf, isCutCall, isOpenJson, type WireEncoder } from '../transla
 import { toGeminiFault } from './errors.ts';
 import { signedCall, toSignature } from './signatures.ts';
 import type { ChatEnd, ChatFault, ChatSaid } from '../chat/reply/chat-content.ts';
+import { endsEarly, type FinishReason } from '../chat/reply/finish-reason.ts';
 
 interface GeminiEncoderOptions {
   readonly responseId: string;
@@ -208,14 +209,21 @@ const partOfFile = ({ mediaType, bytes, url }: FilePart): JsonObject | null => {
   return url !== null && mediaType !== null ? { fileData: { mimeType: mediaType, fileUri: url } } : null;
 };
 
-const REASONS: Readonly<Record<string, string>> = { length: 'MAX_TOKENS', content_filter: 'SAFETY' };
+const REASONS: Readonly<Record<FinishReason, string>> = {
+  stop: 'STOP',
+  length: 'MAX_TOKENS',
+  tool_calls: 'STOP',
+  function_call: 'STOP',
+  content_filter: 'SAFETY',
+  error: 'MAX_TOKENS',
+};
 
 /** A charged reply that was cut becomes an answer at its limit instead of an error, so that no client retries it. */
 function finishOf(end: ChatEnd, calls: ChatSaid['calls']): JsonObject {
   const { fault, finish } = end;
   if (fault !== null) return { finishReason: 'MAX_TOKENS', finishMessage: fault.message };
-  const isMalformed = calls.some(({ arguments: argumentText }) => isOpenJson(argumentText));
-  return { finishReason: REASONS[finish ?? ''] ?? (isMalformed ? 'MALFORMED_FUNCTION_CALL' : 'STOP') };
+  const isMalformed = !endsEarly(finish) && calls.some(({ arguments: argumentText }) => isOpenJson(argumentText));
+  return { finishReason: isMalformed ? 'MALFORMED_FUNCTION_CALL' : REASONS[finish ?? 'stop'] };
 }
 
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0);

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
-import { type Access, offersWithin } from '#accounts';
-import { addressOf, createFreshPage, MUST_BE, sendPage, tagPage, type TaggedPage } from '#http';
-import { dropOldest } from '#wire';
+import { offersWithin } from '#accounts';
+import { type Asker, createAskerOf } from '#auth';
+import { createPageEntries, ListedPages, MUST_BE, type PageMembers, sendPage, tagPage, type TaggedPage } from '#http';
 import { byService, type Catalog, type Offer } from '#catalog';
 import { contextDeclared } from '#config';
 import { isOfKind } from '#config/model-kinds';
@@ -15,15 +15,13 @@ import { ENTRY_CONFIG, GEMINI_PREFIX, modelParams, refuseMethod } from './addres
 import { GEMINI_ERROR, toGeminiError } from './errors.ts';
 import { modelInAddress } from './request-form.ts';
 
-export interface GeminiModelsDeps extends Pick<ChatDeps, 'now' | 'onError' | 'pipeline'> {
+export interface GeminiModelsDeps extends Pick<ChatDeps, 'onError' | 'pipeline'> {
   readonly catalog: Pick<Catalog, 'offers' | 'resolve' | 'version' | 'knows'>;
 }
 
 /** Google's API has 50 models on a page, and at most 1000. */
 const PAGE_SIZE = 50;
 const PAGE_SIZE_MAX = 1_000;
-/** Most pages in the cache. */
-const PAGES_MAX = 32;
 
 interface ModelPageQuery {
   readonly pageSize?: number;
@@ -35,8 +33,9 @@ const isListElsewhere = (path: string): boolean =>
   !path.startsWith('/api/v1beta/') && /\/v1(?:alpha|beta)\/models$/.test(path);
 
 /** `GET /v1beta/models` and the entry of one model. Register them under `/api`. They need no credential. */
-export function modelRoutes({ catalog, now, onError, pipeline }: GeminiModelsDeps): FastifyPluginAsync {
-  const pages = new Map<string, () => TaggedPage>();
+export function modelRoutes({ catalog, onError, pipeline }: GeminiModelsDeps): FastifyPluginAsync {
+  const pages = new ListedPages(catalog.version);
+  const askerOf = createAskerOf(pipeline.visitor);
   const wire = { toError: toGeminiError };
   const common = {
     errorHandler: answerError({ onError }, wire),
@@ -44,17 +43,11 @@ export function modelRoutes({ catalog, now, onError, pipeline }: GeminiModelsDep
   } as const;
   const described = { tags: ['Models'], security: [] };
 
-  function pageAt({ pageSize = PAGE_SIZE, pageToken }: ModelPageQuery, access: Access | null): TaggedPage {
+  function pageAt({ pageSize = PAGE_SIZE, pageToken }: ModelPageQuery, { name, access }: Asker): Promise<TaggedPage> {
     const offset = offsetOf(pageToken);
-    const key = `${offset} ${pageSize}`;
     const make = () =>
       pageOf(byService(offersWithin(catalog, access).offers('model')).filter(isCallable), offset, pageSize);
-    if (access !== null) return tagPage(make());
-    const page = pages.get(key) ?? createFreshPage(make, { version: catalog.version, now, freshMs: Infinity });
-    pages.delete(key);
-    pages.set(key, page);
-    dropOldest(pages, PAGES_MAX);
-    return page();
+    return access === null ? pages.page(`${offset} ${pageSize}`, name, make) : pages.once(name, make);
   }
 
   return async (app) => {
@@ -73,8 +66,8 @@ export function modelRoutes({ catalog, now, onError, pipeline }: GeminiModelsDep
         },
       },
       async (request, reply) => {
-        const { key } = await pipeline.visitor(request.headers, addressOf(request));
-        return sendPage(request, reply.header('vary', LIST_VARIES_BY), pageAt(request.query, key?.access ?? null));
+        const asker = await askerOf(request);
+        return sendPage(request, reply.header('vary', LIST_VARIES_BY), await pageAt(request.query, asker));
       },
     );
     app.get(
@@ -104,10 +97,10 @@ export function modelRoutes({ catalog, now, onError, pipeline }: GeminiModelsDep
   };
 }
 
-function pageOf(models: readonly (readonly Offer[])[], offset: number, size: number): object {
+function pageOf(models: readonly (readonly Offer[])[], offset: number, size: number): PageMembers {
   const end = offset + size;
   return {
-    models: models.slice(offset, end).map(entryOf),
+    models: entriesOf(models.slice(offset, end)),
     ...(end < models.length ? { nextPageToken: String(end) } : {}),
   };
 }
@@ -143,6 +136,8 @@ function entryOf(offers: readonly Offer[]): object {
     ...(offers.some((offer) => parametersOf(offer).includes('reasoning')) ? { thinking: true } : {}),
   };
 }
+
+const entriesOf = createPageEntries(entryOf);
 
 function largest(numbers: readonly (number | null)[]): number | null {
   const known = numbers.filter((number) => number !== null);

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '#wire';
-import { failedByItsOwnWords, malformed } from '#wire/replies';
+import { failedByItsOwnWords, isError, malformed } from '#wire/replies';
 import {
   type Passthrough,
   type Lists,
@@ -14,7 +14,7 @@ import { isSealedCall } from '../chat/reply/echo-fields.ts';
 import { isSealedHere } from '../chat/reply/sealed-thinking.ts';
 import { bytesOfBase64 } from '../chat/reply/output-bound.ts';
 import { addSound, NO_SOUND, type Sound, soundOf } from '../chat/request/sound.ts';
-import { isCount } from '../chat/reply/chat-usage.ts';
+import { isCount, withCounts } from '../chat/reply/chat-usage.ts';
 import { asksForSound, hostedTool, isSearchTool, outputs, type PaidExtra } from '../chat/price/paid-extras.ts';
 import type { Content } from './schema.ts';
 import { usageMetadataOf } from './encode-reply.ts';
@@ -73,9 +73,10 @@ export const GEMINI_PASSTHROUGH: Passthrough = {
     const own = withoutOwnSignatures(contents as readonly Content[]);
     return { sent: own === contents ? {} : { contents: JSON.stringify(own) }, dropped: [] };
   },
-  hidesPrompt: ({ tools, contents }) =>
-    (Array.isArray(tools) && (tools as unknown[]).some((tool) => isObject(tool) && runsThere(tool))) ||
+  hidesPrompt: ({ contents }) =>
     (contents as readonly Content[]).some(({ parts }) => (parts ?? []).some(hasHiddenFile)),
+  growsPrompt: ({ tools }) =>
+    Array.isArray(tools) && (tools as unknown[]).some((tool) => isObject(tool) && runsThere(tool)),
   pictures(contents) {
     const counts = { images: 0, bytes: 0 };
     for (const { parts } of contents as readonly Content[])
@@ -279,7 +280,7 @@ class GeminiDecoder implements NativeDecoder {
   }
 
   take(_type: string, chunk: JsonObject, text: string): string | null {
-    if (chunk['error']) throw failedByItsOwnWords(chunk['error']);
+    if (isError(chunk['error'])) throw failedByItsOwnWords(chunk['error']);
     if (!isAnswer(chunk)) {
       if (isHead(chunk)) return null;
       throw malformed('its stream has an event that is no answer');
@@ -312,6 +313,10 @@ class GeminiDecoder implements NativeDecoder {
     addAnswer(event, size);
   }
 
+  opens(_type: string, event: JsonObject): boolean {
+    return this.#held === null && !hasOutput(event);
+  }
+
   last(end: NativeEnd): string {
     const held = this.#held ?? { modelVersion: this.#model };
     const candidates = end.isBroken || this.#held === null ? [cutCandidate(end)] : held['candidates'];
@@ -342,7 +347,8 @@ class GeminiDecoder implements NativeDecoder {
   }
 
   /** A running total never falls, so a smaller count replaces no larger one. */
-  takeUsage(claimedUsage: unknown): void {
+  takeUsage(claim: unknown): void {
+    const claimedUsage = withCounts(claim);
     if (!isObject(claimedUsage)) return;
     for (const name of COUNTS) {
       const count = claimedUsage[name];

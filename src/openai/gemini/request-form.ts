@@ -18,6 +18,7 @@ const IN_ARRAY = Symbol('in an array');
 const OWN: ReadonlySet<string> = new Set([
   'models',
   'provider',
+  'continue',
   'session_id',
   'max_cost',
   'max_price',

@@ -68,10 +68,10 @@ function geminiWire(schema: ReturnType<typeof geminiSchema>, method: Answering):
         dropped,
         // Clients such as gemini-cli do not send thoughts back, but the signatures of calls.
         idsCarry: 'message',
-        encoder: (callId) =>
+        encoder: (callId, model) =>
           createGeminiEncoder({
             responseId: callId.replace(/^gen-/, ''),
-            model: requestBody.model,
+            model,
             showsThoughts: showsThoughts(requestBody),
             request,
           }),

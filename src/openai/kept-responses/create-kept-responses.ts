@@ -1,10 +1,12 @@
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
+import { TransientMap } from '#maps';
 import { listParam, loadStatements, type Step } from '#store';
 import { OWN_TURN_BYTES, ownTurn } from '#wire';
 import { GatewayError } from '#errors';
-import { sees, type TaskOwner } from '#tasks';
+import { limitText, sees, type TaskOwner } from '#tasks';
 import {
+  type KeptResponse,
   type KeptResponses,
   type ReadContent,
   toKept,
@@ -20,13 +22,16 @@ import { createResponseRoom, type KeptResponsesOptions, type ResponseRoom } from
 const LINEAGE_MAX = 10_000;
 /** A use prolongs the time only after this part of it (1 / PART) is over, so that most uses write nothing. */
 const PROLONGED_PART = 8;
+/** The row of an expected response is renewed when this part of its time (1 / PART) is over. */
+const RENEWED_PART = 4;
 /** Bytes of a row without its content, and of the row of an item. */
 const ROW_BYTES = 512;
 const ITEM_BYTES = 128;
-/** The time of expiry of a deleted response, which is shown to nobody. */
-const DELETED_AT = 0;
+/** The time of expiry of a response that is shown to nobody: it was deleted, or is not put yet. */
+const HIDDEN_AT = 0;
 
 const SQL = loadStatements(import.meta.url, './sql/responses.sql', [
+  'expectResponse',
   'putResponse',
   'findLineage',
   'findResponses',
@@ -49,21 +54,56 @@ const SQL = loadStatements(import.meta.url, './sql/responses.sql', [
   'removeResponse',
   'finishRun',
   'loseRun',
+  'postponeResponse',
   'findLost',
   'findEvents',
   'lastEvent',
   'deleteItemsOfRun',
   'deleteEventsOfRun',
 ]);
+/** Expected responses above this number that could not be removed are found as lost. */
+const DROPPED_MAX = 10_000;
 const DELETE_PARTS = [SQL.deleteItemsOfRun, SQL.deleteEventsOfRun];
 
 const sizeOf = (sealed: readonly string[], items: number): number =>
   ROW_BYTES + sealed.reduce((sum, { length }) => sum + length, 0) + items * ITEM_BYTES;
 
 export function createKeptResponses(options: KeptResponsesOptions): KeptResponses {
-  const { database, limits, now } = options;
+  const { database, limits, longestLockMs, now } = options;
   const { keepMs } = limits;
   const room = createResponseRoom(options);
+  const running = createRunningResponses(options, room);
+  /** Responses that were not put, whose rows could not be removed. */
+  const dropped = new TransientMap<string, Pick<KeptResponse, 'id' | 'account'>>();
+  /** Responses that this gateway answers now, and until when their rows are not lost. A client may read slowly. */
+  const expected = new TransientMap<string, number>();
+  const renew = async () => {
+    const until = now() + longestLockMs;
+    for (const [id, before] of expected) {
+      if (until - before < longestLockMs / RENEWED_PART) continue;
+      await running.postpone(id, until);
+      if (expected.has(id)) expected.set(id, until);
+    }
+  };
+  let renewing: Promise<void> | null = null;
+  let timer: NodeJS.Timeout | null = null;
+  /** Renews without `sweep`, which may come seldom. If the database fails, the next turn tries again. */
+  const keepRenewed = () => {
+    const turn = () => {
+      if (expected.size === 0 && timer !== null) {
+        clearInterval(timer);
+        timer = null;
+      }
+      renewing ??= renew()
+        .catch(() => {})
+        .finally(() => (renewing = null));
+    };
+    timer ??= setInterval(turn, longestLockMs / (2 * RENEWED_PART)).unref();
+  };
+  const drop = async (response: Pick<KeptResponse, 'id' | 'account'>) => {
+    await database.query(SQL.removeResponse, [response.id, response.account]);
+    dropped.delete(response.id);
+  };
 
   const findAll = async (ids: readonly string[], owner: TaskOwner) =>
     ids.length === 0
@@ -73,7 +113,21 @@ export function createKeptResponses(options: KeptResponsesOptions): KeptResponse
           .filter((one) => sees(one, owner));
 
   return {
-    running: createRunningResponses(options, room),
+    running,
+
+    async expect({ id, account, within, service }) {
+      const at = now();
+      const until = at + longestLockMs;
+      await database.query(SQL.expectResponse, [id, account, within, service, ROW_BYTES, at, HIDDEN_AT, until]);
+      expected.set(id, until);
+      keepRenewed();
+    },
+
+    async drop(response) {
+      expected.delete(response.id);
+      if (dropped.size < DROPPED_MAX) dropped.set(response.id, response);
+      await drop(response);
+    },
 
     async put({ id, account, within, service, previous, input, response, items }) {
       const sealed = [room.seal(account, input), room.seal(account, response)] as const;
@@ -85,6 +139,7 @@ export function createKeptResponses(options: KeptResponsesOptions): KeptResponse
         { statement: SQL.putResponse, params: row },
         ...(items.length === 0 ? [] : [{ statement: SQL.addItems, params: [id, listParam(items)] }]),
       ]);
+      expected.delete(id);
       await room.added(account, bytes);
       return true;
     },
@@ -138,13 +193,16 @@ export function createKeptResponses(options: KeptResponsesOptions): KeptResponse
 
     async delete({ id, account }) {
       await database.batch([
-        { statement: SQL.deleteRun, params: [id, account, DELETED_AT, ROW_BYTES] },
+        { statement: SQL.deleteRun, params: [id, account, HIDDEN_AT, ROW_BYTES] },
         ...DELETE_PARTS.map((statement) => ({ statement, params: [id] })),
         { statement: SQL.deleteEnded, params: [id, account] },
       ]);
     },
 
-    sweep: async (limit) => (await database.query(SQL.sweepResponses, [now(), limit])).length,
+    async sweep(limit) {
+      for (const response of dropped.values()) await drop(response);
+      return (await database.query(SQL.sweepResponses, [now(), limit])).length;
+    },
   };
 }
 
@@ -164,10 +222,10 @@ const unpack = promisify<Buffer, Buffer>(inflateRaw);
 function createRunningResponses({ database, limits, now }: KeptResponsesOptions, room: ResponseRoom): RunningResponses {
   const { keepMs, accountBytesMax, backgroundCountMax } = limits;
 
-  const full = () =>
+  const full = (part: string | null) =>
     new GatewayError(
       'rate_limit_exceeded',
-      `This account has ${backgroundCountMax} responses under way in the background, which is its limit: wait until one has ended. One that is cancelled or deleted counts until its call is settled`,
+      `${limitText(part, backgroundCountMax, 'responses under way in the background')}: wait until one has ended. One that is cancelled or deleted counts until its call is settled`,
       { retryAfterS: FULL_RETRY_S },
     );
 
@@ -211,9 +269,9 @@ function createRunningResponses({ database, limits, now }: KeptResponsesOptions,
   }
 
   return {
-    async admit(account) {
-      const [row] = await database.query(SQL.countRunning, [account]);
-      if (Number(row!['running']) >= backgroundCountMax) throw full();
+    async admit({ account, within }) {
+      const [row] = await database.query(SQL.countRunning, [account, within]);
+      if (Number(row!['running']) >= 2 * backgroundCountMax) throw full(within);
     },
 
     async begin({ id, account, within, service, previous, input, response, items }, events) {
@@ -232,7 +290,7 @@ function createRunningResponses({ database, limits, now }: KeptResponsesOptions,
         ...stepsOfItems(id, items),
         ...(await stepsOfEvents({ id, account }, events === null ? [] : [events])),
       ]);
-      if (put!.length === 0) throw full();
+      if (put!.length === 0) throw full(within);
       await room.fits(account, bytes);
       await room.added(account, bytes);
     },
@@ -276,14 +334,18 @@ function createRunningResponses({ database, limits, now }: KeptResponsesOptions,
 
     isLost: ({ run, runUntil }) => run !== null && run !== 'lost' && (runUntil ?? 0) <= now(),
 
-    async lose(end, isSure = false) {
+    async lose(end, openUntil, isSure = false) {
       const at = now();
       const until = isSure ? ANY_TIME : at;
       const sealed = room.seal(end.account, end.response);
       await database.batch([
         ...(await stepsOfEnd(end, until)),
-        { statement: SQL.loseRun, params: [end.id, sealed, at + keepMs, at + HELD_MS, until] },
+        { statement: SQL.loseRun, params: [end.id, sealed, at + keepMs, at + HELD_MS, until, openUntil] },
       ]);
+    },
+
+    async postpone(id, until) {
+      await database.query(SQL.postponeResponse, [id, until]);
     },
 
     async lastEvent(id) {

@@ -41,6 +41,13 @@ interface NewKeptResponse extends TaskOwner, KeptContent {
  */
 export interface KeptResponses {
   readonly running: RunningResponses;
+  /**
+   * Stores that a response will be put, before its call begins. Nobody is shown it. If its gateway ends before `put` or
+   * `drop`, the row is found as lost.
+   */
+  expect(response: Pick<NewKeptResponse, 'id' | 'account' | 'within' | 'service'>): Promise<void>;
+  /** Removes an expected response that will not be put. If the database fails, `sweep` does it. */
+  drop(response: Pick<KeptResponse, 'id' | 'account'>): Promise<void>;
   /** Resolves with false if the response is larger than what an account may keep. */
   put(response: NewKeptResponse): Promise<boolean>;
   /** null if there is no such response, or it is not the owner's. */
@@ -65,8 +72,9 @@ export interface KeptResponses {
 /**
  * The state of a response that a gateway makes in the background. `cancelling`: it was cancelled and is not settled
  * yet. `deleting`: the same after it was deleted. `lost`: its gateway does not say any more that it is there.
+ * `answering`: a client gets it in place, and it is not stored yet.
  */
-export type RunState = 'queued' | 'in_progress' | 'cancelling' | 'deleting' | 'lost';
+export type RunState = 'queued' | 'in_progress' | 'cancelling' | 'deleting' | 'lost' | 'answering';
 
 export interface KeptEvents {
   /** Numbers of the first and of the last of them. */
@@ -90,8 +98,8 @@ export type Stored = 'kept' | 'too_large' | 'gone';
  * says every few seconds that it is there. Methods reject with the database's error.
  */
 export interface RunningResponses {
-  /** Rejects with GatewayError `rate_limit_exceeded` if the account has the most that may be under way. */
-  admit(account: string): Promise<void>;
+  /** Rejects with GatewayError `rate_limit_exceeded` if the owner has its share of those under way. */
+  admit(owner: TaskOwner): Promise<void>;
   /**
    * Stores a response that begins. `events`: its first events if it is streamed, else null. Rejects with GatewayError
    * `rate_limit_exceeded`, and `payload_too_large` if it is larger than what an account may keep.
@@ -117,11 +125,19 @@ export interface RunningResponses {
    * deleted.
    */
   finish(end: RunningEnd): Promise<Stored>;
-  /** At most `limit` responses whose gateway is gone. `all`: all that are under way, as no gateway is there. */
+  /**
+   * At most `limit` responses whose gateway is gone, and lost ones whose call may have been charged since. `all`: all
+   * that are under way, as no gateway is there.
+   */
   lost(limit: number, all?: boolean): Promise<readonly KeptResponse[]>;
   isLost(response: KeptResponse): boolean;
-  /** Stores the end of a response whose gateway is gone. `isSure`: it does not have to look whether it is. */
-  lose(end: RunningEnd, isSure?: boolean): Promise<void>;
+  /**
+   * Stores the end of a response whose gateway is gone. `openUntil`: when `lost` finds it again; null: never.
+   * `isSure`: it does not have to look whether the gateway is gone.
+   */
+  lose(end: RunningEnd, openUntil: number | null, isSure?: boolean): Promise<void>;
+  /** Until then, `lost` does not find an expected response. */
+  postpone(id: string, until: number): Promise<void>;
   /** The number of the last stored event; null if the response is not streamed. */
   lastEvent(id: string): Promise<number | null>;
   /** At most `limit` parts of the events after number `after`, in order. */

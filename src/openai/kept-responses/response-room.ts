@@ -13,6 +13,8 @@ interface KeptLimits {
 export interface KeptResponsesOptions {
   readonly database: Pick<Database, 'engine' | 'query' | 'batch'>;
   readonly limits: KeptLimits;
+  /** The longest that a call may be charged after it began, in milliseconds. */
+  readonly longestLockMs: number;
   /** 32 bytes that all gateways of one database share. */
   readonly secret: SealSecret;
   readonly now: () => number;
@@ -45,10 +47,15 @@ export function createResponseRoom({ database, limits, secret, now }: KeptRespon
 
   /** The most that one account may keep, as of the last check of all. */
   let share = accountBytesMax;
+  /** The same for accounts that never had money, and those of them that the last check found, if it is less. */
+  let unfundedShare = accountBytesMax;
+  let unfunded = new Set<string>();
+  const shareOf = (account: string): number => (unfunded.has(account) ? unfundedShare : share);
   // The first response checks all: the limits may be lower than before.
   let written = bytesMax;
 
-  const deleteExcess = (account: string) => database.query(SQL.deleteExcess, [account, share, accountCountMax, now()]);
+  const deleteExcess = (account: string) =>
+    database.query(SQL.deleteExcess, [account, shareOf(account), accountCountMax, now()]);
 
   /** Finds the share with which a response of this size fits in, and deletes what each account keeps beyond it. */
   async function checkAll(writer: string, more: number): Promise<void> {
@@ -57,8 +64,16 @@ export function createResponseRoom({ database, limits, secret, now }: KeptRespon
     const sizes = new Map(rows.map(({ account, bytes }) => [account as string, Number(bytes)]));
     const after = new Map(sizes).set(writer, (sizes.get(writer) ?? 0) + more);
     const room = Math.floor(bytesMax - (2 * bytesMax) / PART);
-    share = Math.min(accountBytesMax, largestShare([...after.values()], room));
-    for (const [account, bytes] of sizes) if (bytes > share) await deleteExcess(account);
+    // Accounts of wallets cost nothing, so those that never had money are one party, however many they are.
+    unfunded = new Set(rows.flatMap((row) => (Number(row['unfunded']) === 1 ? [row['account'] as string] : [])));
+    const free = [...unfunded].map((account) => after.get(account)!);
+    const paid = [...after].flatMap(([account, size]) => (unfunded.has(account) ? [] : [size]));
+    const freeSum = free.reduce((sum, size) => sum + size, 0);
+    const party = largestShare([...paid, freeSum], room);
+    share = Math.min(accountBytesMax, party);
+    unfundedShare = Math.min(accountBytesMax, largestShare(free, party));
+    for (const [account, bytes] of sizes) if (bytes > shareOf(account)) await deleteExcess(account);
+    if (unfundedShare >= share) unfunded.clear();
   }
 
   return {
@@ -68,7 +83,7 @@ export function createResponseRoom({ database, limits, secret, now }: KeptRespon
       // One that does not fit counts too: the share may have grown since the last check.
       written += bytes;
       if (written * PART >= bytesMax) await checkAll(account, bytes);
-      return bytes <= share;
+      return bytes <= shareOf(account);
     },
     async added(account, bytes) {
       // A response counts at least as much as one of the most that an account may have.

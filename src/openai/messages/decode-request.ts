@@ -77,6 +77,7 @@ function addTools(draft: ChatDraft, requestBody: MessagesBody, request: WireRequ
 
 function addThinking(draft: ChatDraft, { thinking, output_config: output }: MessagesBody): void {
   const reasoning: Record<string, unknown> = {};
+  const writtenAs = thinking ? ['thinking'] : [];
   if (thinking?.type === 'enabled' && typeof thinking['budget_tokens'] === 'number')
     reasoning['max_tokens'] = thinking['budget_tokens'];
   else if (thinking) reasoning['enabled'] = thinking.type !== 'disabled';
@@ -84,8 +85,9 @@ function addThinking(draft: ChatDraft, { thinking, output_config: output }: Mess
   if (effort !== undefined && effort !== null) {
     if (typeof effort !== 'string' || effort.length > 32) throw invalid('output_config.effort', 'a word such as "low"');
     reasoning['effort'] = effort;
+    writtenAs.push('output_config.effort');
   }
-  draft.think(reasoning);
+  draft.think(reasoning, writtenAs);
 }
 
 function addFormat(draft: ChatDraft, { output_config: output, output_format: older }: MessagesBody): void {
@@ -141,7 +143,7 @@ function userParts(chat: ChatMessage[], blocks: readonly Block[], at: string, re
         addResult(chat, resultOf(block, here, ofResults, request));
         break;
       default: {
-        const text = wordsOfBlock(block);
+        const text = wordsInstead(block, request);
         if (text !== '') parts.push({ type: 'text', text });
       }
     }
@@ -161,7 +163,7 @@ function resultOf(block: Block, at: string, pictures: ContentPart[], request: Wi
       const here = `${at}.content[${index}]`;
       if (typeof part !== 'object' || part === null || typeof part.type !== 'string')
         throw invalid(here, 'a block such as {"type": "text", "text": "…"}');
-      if (part.type !== 'image' && part.type !== 'document') return void texts.push(wordsOfBlock(part));
+      if (part.type !== 'image' && part.type !== 'document') return void texts.push(wordsInstead(part, request));
       const contentPart = partOfSource(part, here);
       if (contentPart.type === 'text') return void texts.push(contentPart.text!);
       texts.push(`[${part.type}: see the next message]`);
@@ -190,8 +192,9 @@ function addAssistant(chat: ChatMessage[], blocks: readonly Block[], at: string,
           ? request.seals.thought(typeof thinking === 'string' ? thinking : '', signature)
           : null;
       if (thought !== null) thoughts.add(thought);
+      else if (thinking !== '' || signature !== '') request.leftOut.add(block.type);
     } else {
-      const text = wordsOfBlock(block);
+      const text = wordsInstead(block, request);
       if (text !== '') texts.push(text);
     }
   });
@@ -278,6 +281,13 @@ const stored = (at: string, type: unknown): GatewayError =>
 function textsOf(blocks: unknown): string {
   if (!Array.isArray(blocks)) return '';
   return blocks.map(wordsOfBlock).join('\n');
+}
+
+/** The words of a block of the conversation. A block that has none is left out, and named. */
+function wordsInstead(block: Block, { leftOut }: WireRequest): string {
+  const words = wordsOfBlock(block);
+  if (words === '' && block['text'] === undefined) leftOut.add(block.type);
+  return words;
 }
 
 /**

@@ -6,6 +6,7 @@ import { isEmpty } from '../chat/reply/echo-fields.ts';
 import { type Blocks, CALLER, createBlocks, event, redactedBlock, UNCITED } from './message-blocks.ts';
 import { tokenDetails } from '../chat/reply/chat-usage.ts';
 import type { ChatEnd, ChatSaid } from '../chat/reply/chat-content.ts';
+import type { FinishReason } from '../chat/reply/finish-reason.ts';
 
 interface MessageEncoderOptions {
   readonly id: string;
@@ -170,11 +171,13 @@ interface Stop {
   readonly stop_sequence: string | null;
 }
 
-const REASONS: Readonly<Record<string, string>> = {
+const REASONS: Readonly<Record<FinishReason, string>> = {
+  stop: 'end_turn',
   length: 'max_tokens',
   tool_calls: 'tool_use',
   function_call: 'tool_use',
   content_filter: 'refusal',
+  error: 'max_tokens',
 };
 
 /** The tool calls of a message: how many, and whether one was cut, whatever reason its provider gives for the end. */
@@ -187,7 +190,7 @@ function stopOf(end: ChatEnd, sequences: readonly string[], { count, isCut }: Ca
   if (fault !== null) return { stop_reason: 'max_tokens', stop_sequence: null };
   if (finish === 'stop' && stopSequence !== null && sequences.includes(stopSequence))
     return { stop_reason: 'stop_sequence', stop_sequence: stopSequence };
-  const reason = REASONS[finish ?? ''] ?? 'end_turn';
+  const reason = REASONS[finish ?? 'stop'];
   if (reason !== 'end_turn' && reason !== 'tool_use') return { stop_reason: reason, stop_sequence: null };
   return { stop_reason: isCut ? 'max_tokens' : count > 0 ? 'tool_use' : 'end_turn', stop_sequence: null };
 }

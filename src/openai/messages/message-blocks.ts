@@ -1,4 +1,5 @@
 import type { JsonObject } from '#wire';
+import { jsonInside } from '#bridge';
 import { EchoFields, isEmpty } from '../chat/reply/echo-fields.ts';
 import { JsonProgress } from '../translated/wire-encoder.ts';
 import type { WireRequest } from '../translated/wire-request.ts';
@@ -39,6 +40,8 @@ interface Block {
   readonly progress: JsonProgress | null;
   /** Signs thinking that is shown; null for other blocks. */
   readonly signing: ReturnType<WireRequest['seals']['signing']> | null;
+  /** The beginning of arguments that may become `null`, such as `nul`. */
+  lead: string;
   /** The members of the message that came with it; null for other blocks than thinking. */
   readonly echoFields: EchoFields | null;
 }
@@ -89,11 +92,11 @@ export function createBlocks({ thinking: thinks, seals, write }: BlocksOptions):
     if (block.held !== '' && !sealed(block)) delta([block.held]);
   }
 
-  function add(block: Omit<Block, 'held' | 'progress' | 'signing' | 'echoFields'>): Block {
+  function add(block: Omit<Block, 'held' | 'progress' | 'signing' | 'lead' | 'echoFields'>): Block {
     const signing = block.kind === 'thinking' && thinks === 'shown' ? seals.signing() : null;
     const progress = block.kind === 'call' ? new JsonProgress() : null;
     const own = block.kind === 'thinking' ? takeFields() : null;
-    const added: Block = { ...block, held: '', progress, signing, echoFields: own };
+    const added: Block = { ...block, held: '', progress, signing, lead: '', echoFields: own };
     waiting.push(added);
     if (waiting.length === 1) open(added);
     else advance();
@@ -161,7 +164,12 @@ export function createBlocks({ thinking: thinks, seals, write }: BlocksOptions):
     arguments(call, json) {
       const block = calls.get(call);
       // A call that has ended had complete arguments, or too many blocks waited for it. More of them are ignored.
-      if (block) say(block, [json]);
+      if (!block) return;
+      if (block.held !== '' || block.progress!.hasBegun || (block.lead === '' && json[0] === '{'))
+        return say(block, [json]);
+      const text = block.lead + textOf(json);
+      block.lead = NO_ARGUMENTS.test(text.trim()) ? text.trim() : '';
+      if (block.lead === '' && text.trim() !== '') say(block, [jsonInside(text)]);
     },
     close() {
       const isCarried = thinks === 'off' && firstCall !== null && seals.holds(echoFields.members, firstCall);
@@ -174,6 +182,9 @@ export function createBlocks({ thinking: thinks, seals, write }: BlocksOptions):
     },
   };
 }
+
+/** Beginnings of `null` and of an empty text. The input of a call is an object, so they are left out. */
+const NO_ARGUMENTS = /^(?:n(?:u(?:ll?)?)?|""?)?$/;
 
 /** The end of a delta, after its text. */
 const AFTER = '"}}\n\n';

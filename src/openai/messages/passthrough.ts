@@ -15,9 +15,10 @@ import type { OutputSize } from '../native/output-size.ts';
 import { holds } from '../native/native-request.ts';
 import { plainId } from '../chat/reply/echo-fields.ts';
 import { isSealedHere } from '../chat/reply/sealed-thinking.ts';
+import type { Block } from './schema.ts';
 import { CLIENT_TOOLS } from './tools.ts';
 import { userDigest } from './decode-request.ts';
-import { isCount, unfallen } from '../chat/reply/chat-usage.ts';
+import { isCount, unfallen, withCounts } from '../chat/reply/chat-usage.ts';
 import { asksHour, withUsualTimes } from '../chat/price/cache-times.ts';
 import { hostedTool, isSearchTool, PAID_BETA, type PaidExtra } from '../chat/price/paid-extras.ts';
 import { prices, searchesOf, searchLimitAt } from '../chat/price/priced-parts.ts';
@@ -77,17 +78,19 @@ export const MESSAGES_PASSTHROUGH: Passthrough = {
       dropped: betaNames.filter((one) => !passes(one)),
     };
   },
-  changed(requestBody, text, lists, offer) {
+  searchLimit: 'max_uses',
+  changed(requestBody, text, lists, offer, refused) {
     const { metadata, messages } = requestBody;
     const sent: Record<string, string | null> = {};
     const dropped: string[] = [];
     if (isObject(metadata) && typeof metadata['user_id'] === 'string')
       sent['metadata'] = JSON.stringify({ ...metadata, user_id: userDigest(metadata['user_id']) });
-    const turns = SEALED.test(text) ? withoutSealed(messages as readonly Turn[]) : messages;
+    const turns = SEALED.test(text) ? withoutSealed(messages as readonly Turn[], dropped) : messages;
     if (turns !== messages) sent['messages'] = JSON.stringify(turns);
     const management = withoutCompaction(requestBody['context_management'], lists, dropped);
     if (management !== undefined) sent['context_management'] = management;
-    const tools = withSearchesMax(requestBody['tools'], offer);
+    const mayAdd = !refused.has(offer, 'max_uses');
+    const tools = withSearchesMax(requestBody['tools'], offer, mayAdd);
     if (tools !== requestBody['tools']) sent['tools'] = JSON.stringify(tools);
     if (MAY_HAVE_TTL.test(text) && !lists('cache_control.ttl') && !prices(offer, 'input_cache_write_1h'))
       for (const [field, value] of Object.entries({ ...requestBody, messages: turns, tools })) {
@@ -97,15 +100,12 @@ export const MESSAGES_PASSTHROUGH: Passthrough = {
         sent[field] = JSON.stringify(usual);
         if (!dropped.includes('cache_control.ttl')) dropped.push('cache_control.ttl');
       }
-    return { sent, dropped };
+    return { sent, dropped, added: mayAdd && tools !== requestBody['tools'] ? ['max_uses'] : [] };
   },
-  hidesPrompt({ tools, mcp_servers: servers, messages }) {
-    return (
-      (Array.isArray(servers) && servers.length > 0) ||
-      (Array.isArray(tools) && (tools as unknown[]).some((tool) => isObject(tool) && runsThere(tool))) ||
-      holds(messages, hasDocument)
-    );
-  },
+  hidesPrompt: ({ messages }) => holds(messages, hasDocument),
+  growsPrompt: ({ tools, mcp_servers: servers }) =>
+    (Array.isArray(servers) && servers.length > 0) ||
+    (Array.isArray(tools) && (tools as unknown[]).some((tool) => isObject(tool) && runsThere(tool))),
   extras({ tools, mcp_servers: servers }) {
     const extras: PaidExtra[] = [];
     if (Array.isArray(servers) && servers.length > 0) extras.push(SERVERS);
@@ -142,12 +142,12 @@ const usesOf = ({ max_uses: uses }: JsonObject): number | null => (isCount(uses)
 
 /**
  * The tools. If the offer has a price for searches, each tool that searches gets a limit, because without one there
- * is no highest price.
+ * is no highest price. `mayAdd`: false for an offer that refuses a limit, which then gets only the client's.
  */
-function withSearchesMax(tools: unknown, offer: Offer): unknown {
+function withSearchesMax(tools: unknown, offer: Offer, mayAdd: boolean): unknown {
   if (!Array.isArray(tools) || searchLimitAt(offer, null) === null) return tools;
   const limited = (tools as unknown[]).map((tool) => {
-    if (!isSearch(tool)) return tool;
+    if (!isSearch(tool) || (!mayAdd && usesOf(tool) === null)) return tool;
     const most = searchLimitAt(offer, usesOf(tool));
     return tool['max_uses'] === most ? tool : { ...tool, max_uses: most };
   });
@@ -177,7 +177,7 @@ function withoutCompaction(management: unknown, lists: Lists, dropped: string[])
 
 interface Turn {
   readonly role: string;
-  readonly content: string | readonly { readonly type: string; readonly [member: string]: unknown }[];
+  readonly content: string | readonly Block[];
 }
 
 /**
@@ -192,15 +192,18 @@ const runsThere = ({ type }: JsonObject): boolean =>
   typeof type === 'string' && type !== 'custom' && !CLIENT_TOOLS.some(({ prefix }) => type.startsWith(prefix));
 
 /**
- * Removes thinking that this gateway signed, because a provider that signs its own thinking refuses it. Sealed ids of
- * calls become short.
+ * Removes thinking that this gateway signed, because a provider that signs its own thinking refuses it: `dropped` gets
+ * the types of its blocks. Sealed ids of calls become short.
  */
-function withoutSealed(messages: readonly Turn[]): readonly Turn[] {
+function withoutSealed(messages: readonly Turn[], dropped: string[]): readonly Turn[] {
+  const goes = ({ type, signature, data }: Block): boolean => {
+    if (!isThinking(type) || !isSealedHere(signature ?? data)) return true;
+    if (!dropped.includes(type)) dropped.push(type);
+    return false;
+  };
   return messages.flatMap((turn) => {
     if (typeof turn.content === 'string') return [turn];
-    const content = turn.content
-      .filter(({ type, signature, data }) => !isThinking(type) || !isSealedHere(signature ?? data))
-      .map(withPlainId);
+    const content = turn.content.filter(goes).map(withPlainId);
     return content.length === 0 && turn.content.length > 0 ? [] : [{ ...turn, content }];
   });
 }
@@ -294,6 +297,11 @@ class MessagesDecoder implements NativeDecoder {
     if (size.texts.length === before) size.json(delta);
   }
 
+  opens(type: string, { content_block: block }: JsonObject): boolean {
+    if (type !== 'content_block_start') return type === 'message_start' || type === 'ping';
+    return isObject(block) && (block['type'] === 'text' || block['type'] === 'thinking');
+  }
+
   last(end: NativeEnd): string {
     if (end.isBroken || this.#held === null) return this.#endOfCut(end);
     const { usage: claimedUsage, ...rest } = this.#held;
@@ -324,7 +332,8 @@ class MessagesDecoder implements NativeDecoder {
     return JSON.stringify({ ...message, content, ...stop, usage: shownUsage(this.#usage, end), ...noteOf(end.cut) });
   }
 
-  takeUsage(claimedUsage: unknown): void {
+  takeUsage(claim: unknown): void {
+    const claimedUsage = withCounts(claim);
     if (!isObject(claimedUsage)) return;
     const counts: Record<string, unknown> = {};
     for (const name of COUNTS) if (typeof claimedUsage[name] === 'number') counts[name] = claimedUsage[name];

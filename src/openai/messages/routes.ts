@@ -40,7 +40,7 @@ const messagesWire = (messagesMax: number): ChatWire<MessagesBody> => ({
       'With `stream` the answer is `text/event-stream` with the events of that API. `x-tollgate-dropped` names the fields that the provider did not get. ' +
       'Errors have the shape `{"type": "error", "error": {"type", "message"}, "request_id"}`.',
   },
-  nameOf: (field) => (field.startsWith('reasoning') ? 'thinking' : field === 'stop' ? 'stop_sequences' : field),
+  nameOf: (field) => (field === 'stop' ? 'stop_sequences' : field),
   errorSchema: ANTHROPIC_ERROR,
   toError: toAnthropicError,
   native: MESSAGES_PASSTHROUGH,
@@ -53,10 +53,10 @@ const messagesWire = (messagesMax: number): ChatWire<MessagesBody> => ({
       dropped,
       // Thinking that the client does not see comes back with the calls.
       idsCarry: thinkingForm === 'off' ? 'message' : 'call',
-      encoder: (callId) =>
+      encoder: (callId, model) =>
         createMessageEncoder({
           id: `msg_${callId.replace(/^gen-/, '')}`,
-          model: requestBody.model,
+          model,
           promptTokens: () => promptTokensOf(body),
           stopSequences: requestBody.stop_sequences ?? [],
           thinking: thinkingForm,

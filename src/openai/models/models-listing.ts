@@ -1,6 +1,7 @@
 import { type Primitive, contextDeclared } from '#config';
 import {
   byService,
+  inOneList,
   type Catalog,
   type HealthSources,
   type Offer,
@@ -8,6 +9,7 @@ import {
   slugOf,
   viewHealth,
   viewPrice,
+  viewStops,
 } from '#catalog';
 import { GatewayError } from '#errors';
 import { createPageEntries, type PageMembers } from '#http';
@@ -22,7 +24,7 @@ import {
   viewUnitPricing,
 } from './models-view.ts';
 import { aliasOf } from '../translated/service-names.ts';
-import type { ListingFilter, ListingType } from './models-schema.ts';
+import { LIMIT_MAX, type ListingFilter, type ListingType } from './models-schema.ts';
 
 /** The selection of a listing. `type` null: chat models, agents and tools. */
 export interface ListingOf {
@@ -36,17 +38,19 @@ export interface ListingOf {
   readonly path?: string;
   /** Kinds of output: `data` has all models that make one of them. Default: `data` has chat models. */
   readonly modalities?: readonly string[] | 'all';
+  /** Codex looks for `models`, of its own kind. It takes an empty list of them, but no answer without one. */
+  readonly forCodex?: boolean;
 }
 
 export function viewListing(
   catalog: Pick<Catalog, 'offers'>,
-  { type, filter, offset, limit, path = '/api/v1/models', modalities }: ListingOf,
+  { type, filter, offset, limit, path = '/api/v1/models', modalities, forCodex = false }: ListingOf,
 ): PageMembers & { readonly total_count: number } {
   const offered = (primitive: Primitive) => byService(catalog.offers(primitive));
   const models = filter !== 'agents';
   const agents = filter === 'agents' || (filter === null && type === null);
   const listed = models ? listedOf(offered, type, modalities) : [];
-  const end = limit === null ? listed.length : offset + limit;
+  const end = offset + (limit ?? inOneList(listed.slice(offset)).length);
   return {
     object: 'list',
     data: entriesOf(listed.slice(offset, end)),
@@ -54,13 +58,20 @@ export function viewListing(
     links: {
       next:
         end < listed.length
-          ? nextPage(path, { type, filter, offset: end, limit: limit!, ...(modalities ? { modalities } : {}) })
+          ? nextPage(path, {
+              type,
+              filter,
+              offset: end,
+              limit: limit ?? LIMIT_MAX,
+              ...(modalities ? { modalities } : {}),
+            })
           : null,
     },
-    agents: servicesOfPage(agents ? offered('agent') : []),
-    image_models: imagesOfPage(models && (type === 'image' || type === 'all') ? offered('image') : []),
-    video_models: videosOfPage(models && (type === 'video' || type === 'all') ? offered('video') : []),
-    tools: servicesOfPage(agents ? offered('tool') : []),
+    agents: servicesOfPage(agents ? inOneList(offered('agent')) : []),
+    image_models: imagesOfPage(models && (type === 'image' || type === 'all') ? inOneList(offered('image')) : []),
+    video_models: videosOfPage(models && (type === 'video' || type === 'all') ? inOneList(offered('video')) : []),
+    tools: servicesOfPage(agents ? inOneList(offered('tool')) : []),
+    ...(forCodex ? { models: [] } : {}),
   };
 }
 
@@ -153,6 +164,7 @@ function viewEndpoint(offer: Offer, healthSources: HealthSources): Record<string
     data_collection: (offer.model ?? offer.media)?.collectsNothing ? 'deny' : 'allow',
     zdr: (offer.model ?? offer.media)?.zdr === true,
     region: (offer.model ?? offer.media)?.region ?? null,
+    ...viewStops([offer]),
     pricing: isModel ? viewUnitPricing(offer.price.rates) : mediaPricing(offer, viewPrice(offer)),
     status: STATUS_NUMBERS[health],
     health,

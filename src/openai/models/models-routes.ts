@@ -1,20 +1,11 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
-import {
-  addressOf,
-  clientNetworkOf,
-  dialectOf,
-  ListedPages,
-  type PageMembers,
-  sendPage,
-  tagPage,
-  type TaggedPage,
-} from '#http';
-import { type Access, offersWithin } from '#accounts';
+import { dialectOf, ListedPages, type PageMembers, sendPage, tagPage, type TaggedPage } from '#http';
+import { offersWithin } from '#accounts';
 import { MODELS_ERROR } from '#http/error-schemas';
 import { GatewayError } from '#errors';
 import type { Pipeline } from '#call';
 import type { Catalog, HealthSources } from '#catalog';
-import { requireAdmission } from '#auth';
+import { type Asker, type AskerOf, createAskerOf, requireAdmission } from '#auth';
 import {
   type AnthropicPage,
   viewAnthropicModel,
@@ -56,11 +47,7 @@ interface ModelsDeps extends ModelPagesDeps, Pick<Pipeline, 'admit' | 'visitor'>
  */
 export function modelsRoutes({ admit, visitor, ...deps }: ModelsDeps): FastifyPluginAsync {
   const pages = createModelPages(deps);
-  const askerOf: AskerOf = async (request) => {
-    const { account, key } = await visitor(request.headers, addressOf(request));
-    const access = key?.access ?? null;
-    return { name: access === null ? clientNetworkOf(request) : account, access };
-  };
+  const askerOf = createAskerOf(visitor);
   return async (app) => {
     listRoutes(app, pages, askerOf);
     kindRoutes(app, pages, askerOf);
@@ -68,13 +55,6 @@ export function modelsRoutes({ admit, visitor, ...deps }: ModelsDeps): FastifyPl
     entryRoutes(app, pages);
   };
 }
-
-/** The account or the network that asks for a list, and what it may call; null for everything. */
-interface Asker {
-  readonly name: string;
-  readonly access: Access | null;
-}
-type AskerOf = (request: FastifyRequest) => Promise<Asker>;
 
 function listRoutes(app: FastifyInstance, pages: ModelPages, askerOf: AskerOf): void {
   app.get<{ Querystring: ListingQuery & AnthropicPage }>(
@@ -299,6 +279,8 @@ interface ListingQuery {
   readonly limit?: number;
   /** Kinds of output, separated by commas, or `all`. Not together with `type`. */
   readonly output_modalities?: string;
+  /** Codex's. */
+  readonly client_version?: string;
 }
 
 /**
@@ -325,7 +307,7 @@ const LISTS = { image: viewImageModels, video: viewVideoModels, embedding: viewE
 const LIST_OF_KEY = '/api/v1/models/user';
 
 /** Throws GatewayError `invalid_request` for two selections that exclude each other. */
-function listingOf({ type, filter, offset, limit, output_modalities: modalities }: ListingQuery) {
+function listingOf({ type, filter, offset, limit, output_modalities: modalities, client_version }: ListingQuery) {
   if (modalities !== undefined && type !== undefined)
     throw new GatewayError('invalid_request', 'Send only one of type and output_modalities', {
       param: 'output_modalities',
@@ -336,6 +318,7 @@ function listingOf({ type, filter, offset, limit, output_modalities: modalities 
     offset: offset ?? 0,
     limit: limit ?? null,
     ...(modalities === undefined ? {} : { modalities: modalitiesOf(modalities) }),
+    ...(client_version === undefined ? {} : { forCodex: true }),
   };
 }
 

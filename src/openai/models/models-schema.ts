@@ -1,5 +1,5 @@
 import { CHAT_MODALITIES, chargedPerCall, MODEL_KINDS } from '#config/model-kinds';
-import { healthProperties, pricingSchema } from '#catalog';
+import { healthProperties, pricingSchema, stopsProperties } from '#catalog';
 import { DOCUMENTED, MUST_BE } from '#http';
 
 /* Requests for pages of models as the reference describes them. */
@@ -11,6 +11,9 @@ export type ListingFilter = (typeof FILTERS)[number];
 
 /** The kinds of output that a model can have here, and the ones that clients of OpenRouter's API ask for. */
 const KINDS = [...CHAT_MODALITIES, ...Object.keys(MODEL_KINDS), 'decisions'];
+
+/** Most entries of one page. */
+export const LIMIT_MAX = 1_000;
 
 export const querySchema = {
   type: 'object',
@@ -35,7 +38,12 @@ export const querySchema = {
       [MUST_BE]: `all, or some of ${KINDS.join(', ')}, separated by commas`,
     },
     offset: { type: 'integer', minimum: 0, maximum: 1_000_000, description: 'Entries of `data` to skip. Default 0.' },
-    limit: { type: 'integer', minimum: 1, maximum: 1_000, description: 'Most entries of `data`. Default: all.' },
+    limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: LIMIT_MAX,
+      description: "Most entries of `data`. Default: the operator's models, and up to 2,000 with those of others.",
+    },
     after_id: {
       type: 'string',
       maxLength: 256,
@@ -277,6 +285,13 @@ const ownListSchema = {
     image_models: { type: 'array', items: media(['aspect_ratios', 'formats']) },
     video_models: { type: 'array', items: media(['resolutions', 'durations', 'aspect_ratios'], { model_type: text }) },
     tools: { type: 'array', items: serviceSchema },
+    models: {
+      type: 'array',
+      maxItems: 0,
+      items: {},
+      description:
+        'Empty, with the parameter `client_version` alone: Codex sends it, and takes no list without this member.',
+    },
   },
 } as const;
 
@@ -314,6 +329,7 @@ const endpointProperties = {
   },
   zdr: { type: 'boolean', description: 'Whether it declares that nothing is kept after the answer.' },
   region: { type: ['string', 'null'], description: 'Where it declares to process requests; null if it declares none.' },
+  ...stopsProperties,
   pricing: unitPricingSchema,
   status: {
     type: 'integer',

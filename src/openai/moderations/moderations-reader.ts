@@ -1,5 +1,5 @@
 import { BOUNDS, isObject } from '#wire';
-import { failedByItsOwnWords, malformed, tooLarge } from '#wire/replies';
+import { failedByItsOwnWords, isError, malformed, tooLarge } from '#wire/replies';
 import { type Cut, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#call';
 import { flagBeyond, NO_FLAGS } from '#call/flags';
 import { WholeJsonReader } from '../passing/whole-json-reader.ts';
@@ -54,7 +54,7 @@ class ModerationReader extends WholeJsonReader<ModerationResult> implements Repl
   protected endOf(reply: Readonly<Record<string, unknown>>): ReplyEnd<ModerationResult> {
     const { results: resultCount, tokens: tokenBounds, priced } = this.#bounds;
     const { error, id, results } = reply;
-    if (error) throw failedByItsOwnWords(error);
+    if (isError(error)) throw failedByItsOwnWords(error);
     if (!Array.isArray(results) || results.length !== resultCount)
       throw malformed(`its reply has not one result for each of ${resultCount} inputs`);
     const judged = (results as readonly unknown[]).map(resultOf);

@@ -2,7 +2,14 @@ import { OWN_TURN_BYTES } from '#wire';
 import { WholeHeadReader } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#call';
 import { outputBytesMax, runDiscountOf, firstBytes } from '../chat/reply/output-bound.ts';
-import { asCut, type ReplyContext, type ChatResult, costOfParts, tierOf } from '../chat/reply/chat-end.ts';
+import {
+  asCut,
+  type ReplyContext,
+  type ChatResult,
+  costOfParts,
+  tierOf,
+  withoutAnswer,
+} from '../chat/reply/chat-end.ts';
 import { Collector } from '../chat/reply/chat-reply-reader.ts';
 import { nativeNames, partialElsewhere, partialOf, type PartialReply } from '../chat/reply/partial-reply.ts';
 import { parseReply, readReply } from '../chat/reply/whole-reply.ts';
@@ -84,13 +91,11 @@ export interface NativeProduced extends Output {
   readonly write: (end: NativeEnd) => string;
 }
 
-/** The end of a complete reply. It is free if the provider sent neither output nor a finish reason. */
+/** The end of a complete reply. Throws UpstreamFailure if the provider sent neither output nor a finish reason. */
 export function nativeEnd(context: ReplyContext, produced: NativeProduced): ReplyEnd<ChatResult> {
   const { decoder, outputBytes, otherBytes } = produced;
-  const isNothing = decoder.finish === null && outputBytes + otherBytes === 0;
-  return toEnd(context, produced, readUsage(decoder.claim, context, produced), {
-    outcome: isNothing ? 'free' : 'complete',
-  });
+  if (decoder.finish === null && outputBytes + otherBytes === 0) throw withoutAnswer();
+  return toEnd(context, produced, readUsage(decoder.claim, context, produced), { outcome: 'complete' });
 }
 
 export function nativeCut(

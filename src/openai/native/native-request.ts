@@ -1,5 +1,6 @@
 import { GatewayError } from '#errors';
 import { foldName, RawJsonError, splice, uniqueMembersOf, withMembers, isObject } from '#wire';
+import { NO_REFUSALS, type RefusedFields } from '#call/refused-fields';
 import { TextSize, type Offer } from '#catalog';
 import type { NativeCap, NativeRequestFacts, Lists, Passthrough, Pictures } from './passthrough.ts';
 import {
@@ -21,18 +22,25 @@ interface NativeBody {
   readonly text: string;
   /** Names of the fields that the provider does not get, except fields for the gateway. */
   readonly dropped: readonly string[];
+  /** Names of the fields that the gateway itself has added, except the cap. */
+  readonly added: readonly string[];
 }
 
 /**
  * The client's body for `offer`, with the provider's name of the model. No field asks for more output than the cap.
  * Throws GatewayError `invalid_request` for a duplicate key at any level.
  */
-export function nativeBody(native: NativeRequestFacts, offer: Offer, cap: NativeCap): NativeBody {
+export function nativeBody(
+  native: NativeRequestFacts,
+  offer: Offer,
+  cap: NativeCap,
+  refused: RefusedFields = NO_REFUSALS,
+): NativeBody {
   const { wire, text, requestBody, fewerTools } = native;
   const changes: Record<string, string | null> = fewerTools ? { tools: JSON.stringify(requestBody['tools']) } : {};
   const dropped: string[] = [];
   const lists = listsOf(offer);
-  const changed = wire.changed(requestBody, text, lists, offer);
+  const changed = wire.changed(requestBody, text, lists, offer, refused);
   Object.assign(changes, changed.sent);
   dropped.push(...changed.dropped);
   for (const field of Object.keys(requestBody)) {
@@ -53,7 +61,8 @@ export function nativeBody(native: NativeRequestFacts, offer: Offer, cap: Native
   try {
     // The gateway checks the last of several values of a key, but a provider may take the first.
     const members = uniqueMembersOf(whole);
-    return { text: splice(whole, [withMembers(whole, { start: 0, end: whole.length }, changes, members)]), dropped };
+    const sent = splice(whole, [withMembers(whole, { start: 0, end: whole.length }, changes, members)]);
+    return { text: sent, dropped, added: changed.added ?? [] };
   } catch (error) {
     if (!(error instanceof RawJsonError)) throw error;
     throw new GatewayError('invalid_request', `The body cannot be forwarded: ${error.message}`, { cause: error });
@@ -133,6 +142,7 @@ export function measureNative({
     file: false,
     tools: Array.isArray(tools) && tools.length > 0,
     hidden: wire.hidesPrompt(requestBody),
+    grows: wire.growsPrompt(requestBody),
   };
 }
 

@@ -55,7 +55,7 @@ class NativeStreamReader extends EventStreamReader<Uint8Array> implements ReplyR
     if (this.#events === 0) throw malformed('it ended the stream without a reply');
     if (!this.#decoder.isOver && this.#decoder.finish === null)
       throw malformed('it ended the stream before the reply was complete');
-    return nativeEnd(this.context, this.#produced());
+    return this.flagged(nativeEnd(this.context, this.#produced()));
   }
 
   cut(cut: Cut): ReplyEnd<ChatResult> {
@@ -82,6 +82,7 @@ class NativeStreamReader extends EventStreamReader<Uint8Array> implements ReplyR
       throw malformed('its stream has an event without a type');
     const changedText = this.#decoder.take(type, event, text);
     this.#events++;
+    this.hasContent ||= !this.#decoder.opens(type, event);
     const size = this.#size;
     size.clear();
     this.#decoder.addSize(type, event, size);

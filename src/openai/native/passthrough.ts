@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { NativeWireName } from '#config';
+import type { RefusedFields } from '#call/refused-fields';
 import type { Offer } from '#catalog';
 import type { GatewayError } from '#errors';
 import type { PaidExtra } from '../chat/price/paid-extras.ts';
@@ -15,6 +16,8 @@ export type Lists = (name: string) => boolean;
 interface SentPart<T> {
   readonly sent: T;
   readonly dropped: readonly string[];
+  /** Names of the fields that the gateway itself has added. Absent: none. */
+  readonly added?: readonly string[];
 }
 
 /** The cap of the answer at one offer. */
@@ -49,6 +52,10 @@ export interface Passthrough {
   /** Fields of `requestBody` that the address of a request says instead of its body. Absent: none. */
   readonly addressed?: ReadonlySet<string>;
   readonly prompt: string;
+  /** The end of the path at a provider, after that of the wire. Absent: none. */
+  readonly below?: string;
+  /** Throws GatewayError `unprocessable` for an offer that speaks the wire, and cannot serve this request. */
+  refuse?(offer: Offer): void;
   /**
    * Whether a provider gets an element of the conversation only as text, without the thing that the element refers
    * to. Absent: none.
@@ -61,23 +68,25 @@ export interface Passthrough {
    * none.
    */
   headers?(client: IncomingHttpHeaders, lists: Lists): SentPart<Readonly<Record<string, string>>>;
-  /** The fields that are changed for the provider, as JSON text; null for fields that it does not get. */
+  /**
+   * The fields that are changed for the provider, as JSON text; null for fields that it does not get. `refused`: what
+   * the gateway does not add for the offer.
+   */
   changed(
     requestBody: JsonObject,
     text: string,
     lists: Lists,
     offer: Offer,
+    refused: RefusedFields,
   ): SentPart<Readonly<Record<string, string | null>>>;
-  /**
-   * The offer refused the request with this status and body. Returns true if `changed` now gives another request for
-   * it. Absent: never.
-   */
-  reform?(offer: Offer, status: number, answer: Uint8Array): boolean;
-  /**
-   * Whether the prompt has tokens that are not in the request: results of tools that the provider runs for the
-   * model, and documents that the provider fetches or unpacks.
-   */
+  /** Name of the field with which the gateway limits searches where the client does not. Absent: none does. */
+  readonly searchLimit?: string;
+  /** The offer refused a request with this status. Absent: nothing is learnt from that alone. */
+  refused?(offer: Offer, status: number): void;
+  /** Whether the prompt has tokens that are not in the request: documents that the provider fetches or unpacks. */
   hidesPrompt(requestBody: JsonObject): boolean;
+  /** Whether the provider may run tools for the model, whose results are added to the prompt. */
+  growsPrompt(requestBody: JsonObject): boolean;
   /** The tools and kinds of output of the request that cost money of their own. */
   extras(requestBody: JsonObject): readonly PaidExtra[];
   /** The parts that the request asks for besides text. */
@@ -148,6 +157,8 @@ export interface NativeDecoder {
    */
   take(type: string, event: JsonObject, text: string): string | null;
   addSize(type: string, event: JsonObject, size: OutputSize): void;
+  /** Whether an event that was taken only begins an answer or a part of it. An error may still follow it. */
+  opens(type: string, event: JsonObject): boolean;
   /**
    * The last events of a stream. `sequence`: the last number in the events that passed without `take`; null without
    * one.

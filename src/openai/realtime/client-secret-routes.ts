@@ -107,7 +107,7 @@ export function clientSecretRoutes(deps: ClientSecretDeps): FastifyPluginAsync {
   async function offerOf(model: string, caller: Parameters<typeof authorise>[0]): Promise<Offer> {
     await pipeline.lookUp(model, 'model');
     const { service, offers } = catalog.resolve(model, 'model');
-    authorise(caller, service);
+    authorise(caller, 'model', service);
     const { refuseOther } = await import('./open-session.ts');
     const offer = offers.find(({ model: facts }) => servesRealtime(facts!)) ?? offers[0]!;
     refuseOther(offer);
@@ -124,7 +124,7 @@ export function clientSecretRoutes(deps: ClientSecretDeps): FastifyPluginAsync {
           summary: 'Create a secret for realtime sessions',
           operationId: 'createRealtimeClientSecret',
           description:
-            'Gives a server a short-lived secret for a browser, which cannot keep an API key. It opens sessions at `/realtime` of one model, with the account, the limits and the budgets of the API key that made it, and nothing else. It counts for several sessions until it expires, and ends with its key.',
+            'Gives a server a short-lived secret for a browser, which cannot keep an API key. It opens sessions at `/realtime` of one model, with the account, the limits and the budgets of the API key that made it, and nothing else. It counts for several sessions until it expires, and ends with its key, or when the text that made it is replaced.',
           tags: ['Audio'],
           body,
           response: { 200: answerSchema },
@@ -147,7 +147,7 @@ export function clientSecretRoutes(deps: ClientSecretDeps): FastifyPluginAsync {
         ]);
         const { session } = readSessionConfig(requestedSession, configRules(offer, model));
         const seconds = Math.floor(now() / MS) + (after?.seconds ?? SECONDS.usual);
-        const grant = { account: caller.account, key: caller.key.hash, model, session };
+        const grant = { account: caller.account, secret: caller.key.secret ?? caller.key.hash, model, session };
         return reply.header('cache-control', 'no-store').send({
           value: clientSecrets.issue(grant, seconds * MS),
           expires_at: seconds,

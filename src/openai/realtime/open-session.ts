@@ -2,11 +2,12 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { servesRealtime, type Config } from '#config';
 import { REALTIME_PATH } from '#config/model-kinds';
 import { GatewayError, GatewayStopping } from '#errors';
-import { ACCOUNT_HEADER, namesInHeaders, nobodyActs, needsCredential, type Caller } from '#accounts';
-import { type ClientSecrets, letSecretCount, refuseRepeatedCredentials, type SecretGrant } from '#auth';
+import { namesInHeaders, needsCredential, type Caller } from '#accounts';
+import { type ClientSecrets, letSecretCount, type SecretGrant } from '#auth';
 import type { MessageSocket } from '#http';
 import type { createStreamQuota, EventTurns, OnRefused } from '#limits';
-import { type createOriginGuard, scrubOf } from '#security';
+import { ownerOf } from '#tasks';
+import { scrubOf } from '#security';
 import { directForm, type Offer } from '#catalog';
 import {
   type Call,
@@ -18,6 +19,7 @@ import {
   wantsReceipt,
   type CallRequest,
 } from '#call';
+import type { Handshake } from './client-sockets.ts';
 import { type EventRules, readSessionConfig, rulesAt } from './client-events.ts';
 import { usageOf, type ResponseBounds } from './conversation-size.ts';
 import { beginSession, type ProviderSession } from './provider-session.ts';
@@ -48,7 +50,6 @@ export interface RealtimeDeps {
   readonly turns: EventTurns;
   /** How long the other end of a session may be silent. It answers pings. */
   readonly silenceMs: number;
-  readonly guard: ReturnType<typeof createOriginGuard>;
   readonly addressOf: (request: IncomingMessage) => string;
   readonly onError: (error: unknown) => void;
   readonly onRefused?: OnRefused;
@@ -65,20 +66,14 @@ const OPEN_MS_MAX = 20_000;
 
 /**
  * Opens a session for a handshake: the caller is admitted, the money of the first response is locked, and the provider
- * has begun. Rejects with GatewayError. `gone` aborts when the client leaves before that.
+ * has begun. Rejects with GatewayError.
  */
 export async function openSession(
   deps: RealtimeDeps,
   quota: ReturnType<typeof createStreamQuota>,
-  request: IncomingMessage,
-  requestId: string,
-  gone: AbortSignal,
+  { request, requestId, gone }: Handshake,
 ): Promise<OpenSession> {
   const { headers } = request;
-  const refusal = deps.guard(headers, request.rawHeaders);
-  if (refusal !== null) throw new GatewayError('permission_denied', refusal);
-  refuseRepeatedCredentials(request.rawHeaders);
-  if (headers[ACCOUNT_HEADER] !== undefined) throw nobodyActs();
   takeKeyOfProtocol(headers);
   const grant = letSecretCount(headers, deps.clientSecrets);
   const model = modelIn(request, grant);
@@ -100,7 +95,7 @@ async function openAdmitted(
   opening: Opening,
   gone: AbortSignal,
 ): Promise<OpenSession> {
-  const slot = quota.take(opening.caller.account);
+  const slot = quota.take(ownerOf(opening.caller));
   if (slot === null) {
     const { code, message } = quota.refusal();
     if (code === 'service_unavailable') throw new GatewayStopping();

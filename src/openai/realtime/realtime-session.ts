@@ -46,6 +46,15 @@ const DELTAS: ReadonlySet<string> = new Set(
 );
 /** A rate that is used up is waited for at most this often, before sound goes on. */
 const WAITS_MAX = 30;
+/**
+ * How a session closes whose provider closed it, by the provider's code; else 1011. Clients act on these: they send
+ * less after 1009, and come again after 1012 and 1013.
+ */
+const CLOSE_CODES: ReadonlyMap<number, number> = new Map([
+  [1000, 1000],
+  [1001, 1000],
+  ...[1009, 1012, 1013].map((code) => [code, code] as const),
+]);
 
 /**
  * Passes the events of a session on between a client and a provider. Nothing that may begin a response goes to the
@@ -355,9 +364,8 @@ export class RealtimeSession {
     locks.running.clear();
     this.#onQuiet?.();
     if (wasEnding) return;
-    const usual = provider.closed?.code === 1000 || provider.closed?.code === 1001;
     void client.send(errorEvent(new GatewayError('provider_unavailable', 'The provider ended the session'), null));
-    client.close(usual ? 1000 : 1011, 'The provider ended the session');
+    client.close(CLOSE_CODES.get(provider.closed?.code ?? 0) ?? 1011, 'The provider ended the session');
   }
 
   /** Ends what runs, as far as its provider ends it in time. Then the session is over. */

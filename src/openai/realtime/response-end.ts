@@ -55,7 +55,7 @@ export function endOfResponse(
     return measuredEnd(offer, bounds, delivered, { finishReason, flag });
   }
   return billed(offer, bounds, claimed, delivered, {
-    outcome: 'complete',
+    outcome: typeof status !== 'string' || ENDS.has(status) ? 'complete' : 'cut',
     estimated: false,
     finishReason,
     flags: NO_FLAGS,
@@ -78,6 +78,9 @@ export function endUnfinished(
     flag: why === 'provider_left' ? 'usage_missing' : null,
   });
 }
+
+/** The ends of a response that has its answer. Of one that ends in a word that nobody knows, what came is paid. */
+const ENDS: ReadonlySet<string> = new Set(['completed', 'incomplete', 'cancelled']);
 
 const cameOf = ({ textBytes, audioSeconds }: Delivered): boolean => textBytes > 0 || audioSeconds > 0;
 

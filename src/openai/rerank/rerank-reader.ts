@@ -1,5 +1,5 @@
 import { BOUNDS, isObject, type JsonObject } from '#wire';
-import { failedByItsOwnWords, malformed } from '#wire/replies';
+import { failedByItsOwnWords, isError, malformed } from '#wire/replies';
 import { type Cut, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#call';
 import { flagBeyond, NO_FLAGS, type RaisedFlag } from '#call/flags';
 import type { Usage } from '#billing/amounts';
@@ -101,7 +101,7 @@ function counted(claim: number | null, { max, usual }: { readonly max: number; r
 
 /** Throws UpstreamFailure if a reply does not rank the documents, each once. */
 function resultsOf(reply: JsonObject, { documents, results: resultCount }: SearchBounds): readonly Ranked[] {
-  if (reply['error']) throw failedByItsOwnWords(reply['error']);
+  if (isError(reply['error'])) throw failedByItsOwnWords(reply['error']);
   const { results } = reply;
   if (!Array.isArray(results)) throw malformed('its reply has no results');
   if (results.length < resultCount)
@@ -124,13 +124,14 @@ function unitsIn({ meta, usage }: JsonObject): number | null {
   return countOf(member(billed, 'search_units')) ?? countOf(member(usage, 'search_units'));
 }
 
-/** Tokens as Jina's API, other servers and Cohere's API name them; null for none. */
+/** Tokens as Jina's API, other servers and Cohere's API name them; null for none, and for 0: a query has some. */
 function tokensIn({ meta, usage }: JsonObject): number | null {
   return (
-    countOf(member(usage, 'total_tokens')) ??
-    countOf(member(usage, 'prompt_tokens')) ??
-    countOf(member(member(meta, 'tokens'), 'input_tokens')) ??
-    countOf(member(member(meta, 'billed_units'), 'input_tokens'))
+    countOf(member(usage, 'total_tokens')) ||
+    countOf(member(usage, 'prompt_tokens')) ||
+    countOf(member(member(meta, 'tokens'), 'input_tokens')) ||
+    countOf(member(member(meta, 'billed_units'), 'input_tokens')) ||
+    null
   );
 }
 

@@ -1,10 +1,12 @@
+import { GatewayError } from '#errors';
 import { isObject, type JsonObject } from '#wire';
 import type { ChatBody, ChatMessage, ContentPart } from '../chat/chat-schema.ts';
 import { GAP, invalid, addMissing, addResult, addUser, reminderOf } from '../translated/chat-turns.ts';
 import type { WireRequest } from '../translated/wire-request.ts';
 import { ChatDraft, readFields } from '../translated/chat-draft.ts';
-import { HOSTED, type ResponsesBody } from './schema.ts';
-import { toChatTools, type ResponsesToolOptions, type ToolRegistry, CONTENT } from './tools.ts';
+import { COMPACTION, HOSTED, type ResponsesBody } from './schema.ts';
+import { isNoArguments } from '../bridge/to-ask.ts';
+import { toChatTools, type ResponsesToolOptions, CONTENT } from './tools.ts';
 import { EchoFields, isEmpty } from '../chat/reply/echo-fields.ts';
 import { keepsNone } from './kept/errors.ts';
 import { pictureUrl } from '../chat/request/picture-url.ts';
@@ -38,15 +40,16 @@ const FIELDS = readFields(
   ],
 );
 
-/** Turns a request of the Responses API into a chat request. `registry` gets its tools. Throws GatewayError. */
-export function decodeRequest(requestBody: ResponsesBody, request: WireRequest, registry: ToolRegistry): ChatDraft {
-  const options = { request, registry };
+/** Turns a request of the Responses API into a chat request. Throws GatewayError. */
+export function decodeRequest(requestBody: ResponsesBody, request: WireRequest): ChatDraft {
+  const options = { request };
   const draft = new ChatDraft(requestBody, request, FIELDS);
   const { body } = draft;
-  const { system, chat, tools: ofItems, unknown } = readItems(requestBody.input, options);
-  if (chat.length === 0) throw invalid('input', 'a text, or items with a message of the user');
+  const { system, chat, tools: ofItems, untranslatable } = readItems(requestBody.input, options);
+  if (chat.length === 0 && untranslatable === null)
+    throw invalid('input', 'a text, or items with a message of the user');
   draft.say([requestBody.instructions ?? '', ...system].filter((text) => text !== '').join(GAP), chat);
-  draft.dropped.push(...unknown);
+  draft.untranslatable = untranslatable;
   addTools(draft, [...(requestBody.tools ?? []), ...ofItems], requestBody, options);
   addText(body, requestBody.text);
   addReasoning(draft, requestBody.reasoning);
@@ -87,7 +90,7 @@ function addReasoning(draft: ChatDraft, reasoning: ResponsesBody['reasoning']): 
   const effort = reasoning?.['effort'];
   if (effort === undefined || effort === null) return;
   if (typeof effort !== 'string' || effort.length > 32) throw invalid('reasoning.effort', 'a word such as "low"');
-  draft.think({ effort });
+  draft.think({ effort }, ['reasoning']);
 }
 
 interface ReadConversation {
@@ -95,8 +98,8 @@ interface ReadConversation {
   readonly system: string[];
   readonly chat: ChatMessage[];
   readonly tools: readonly JsonObject[];
-  /** The places of items of types that are not known here. */
-  readonly unknown: readonly string[];
+  /** Why only a provider that speaks this API can serve it; null if others can. */
+  readonly untranslatable: GatewayError | null;
 }
 
 interface TranslationState {
@@ -104,7 +107,7 @@ interface TranslationState {
   readonly chat: ChatMessage[];
   readonly options: ResponsesToolOptions;
   readonly tools: JsonObject[];
-  readonly unknown: string[];
+  untranslatable: GatewayError | null;
   /** Instructions in the middle of the conversation, for the next turn of the user. */
   reminders: ContentPart[];
   /** Thinking before the assistant's next message, or behind its last. */
@@ -120,7 +123,7 @@ export function readItems(input: ResponsesBody['input'], options: ResponsesToolO
     chat: [],
     options,
     tools: [],
-    unknown: [],
+    untranslatable: null,
     reminders: [],
     thoughts: new EchoFields(Infinity),
     ofIds: {},
@@ -134,6 +137,7 @@ export function readItems(input: ResponsesBody['input'], options: ResponsesToolO
 
 function readItem(state: TranslationState, item: JsonObject, at: string): void {
   const { chat, options } = state;
+  const { isNative, leftOut } = options.request;
   const { type = item['role'] === undefined ? 'item_reference' : 'message' } = item;
   switch (type) {
     case 'message':
@@ -148,6 +152,7 @@ function readItem(state: TranslationState, item: JsonObject, at: string): void {
       const sealed = item['encrypted_content'];
       const thought = typeof sealed === 'string' ? options.request.seals.thought('', sealed) : null;
       if (thought !== null) state.thoughts.add(thought);
+      else if (isFilled(sealed) || isFilled(item['content']) || isFilled(item['summary'])) leftOut.add(type);
       return;
     }
     case 'computer_call_output': {
@@ -163,13 +168,37 @@ function readItem(state: TranslationState, item: JsonObject, at: string): void {
       throw keepsNone(at, at);
     default: {
       if (!HOSTED.has(type as string)) {
-        if (!options.request.isNative) throw invalid(`${at}.type`, `the type of an item, and is ${shownType(type)}`);
-        state.unknown.push(at);
-      }
+        if (!isNative) throw invalid(`${at}.type`, `the type of an item, and is ${shownType(type)}`);
+        leftOut.add(at);
+      } else if (COMPACTION.has(type as string))
+        state.untranslatable ??= notCompacted(options.request, type as string, at);
+      else leftOut.add(type as string);
       const text = textOf(item['content'] ?? item['output']);
       if (text !== '') addUser(chat, [{ type: 'text', text }]);
     }
   }
+}
+
+/** An item holds other values than an empty text or list. */
+const isFilled = (value: unknown): boolean => (typeof value === 'string' || Array.isArray(value)) && value.length > 0;
+
+/**
+ * The error for an item that stands for a conversation, or asks for such an item: leaving it out would lose the
+ * conversation. It is thrown if no provider of the model can read it.
+ */
+const notCompacted = ({ isNative, model }: WireRequest, type: string, at: string): GatewayError =>
+  needsNative(
+    isNative,
+    at,
+    `${at} is of type ${type}, which only providers that speak the Responses API understand, and ${model} has none that can serve this request: call another model, or send the conversation itself, or a summary that a request asks for in words`,
+  );
+
+/** The error of the providers that do not speak the Responses API. Throws it if no other provider is there. */
+export function needsNative(isNative: boolean, param: string, words: string): GatewayError {
+  // Codex sends a request again that is refused with another status than 400.
+  const error = new GatewayError(isNative ? 'unprocessable' : 'invalid_request', words, { param });
+  if (isNative) return error;
+  throw error;
 }
 
 const shownType = (type: unknown): string =>
@@ -253,7 +282,7 @@ function readCall(state: TranslationState, item: JsonObject, at: string): void {
   const custom = type === 'custom_tool_call';
   const text = custom ? JSON.stringify({ [CONTENT]: input }) : argumentValue;
   if (typeof text !== 'string') throw invalid(`${at}.arguments`, 'a string');
-  const short = state.options.registry.short(name, typeof namespace === 'string' ? namespace : null, custom);
+  const short = state.options.request.toolNames.short(name, typeof namespace === 'string' ? namespace : null, custom);
   const message = assistant(state);
   const calls = (message['tool_calls'] ??= []) as JsonObject[];
   const echoedCall = state.options.request.seals.call(id);
@@ -263,7 +292,7 @@ function readCall(state: TranslationState, item: JsonObject, at: string): void {
     ...echoedCall.call,
     id: echoedCall.id,
     type: 'function',
-    function: { name: short, arguments: text === '' ? '{}' : text },
+    function: { name: short, arguments: isNoArguments(text) ? '{}' : text },
   });
 }
 

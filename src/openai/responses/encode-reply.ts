@@ -18,11 +18,11 @@ import {
   type ItemStatus,
   textOf,
 } from './response-object.ts';
-import type { ToolRegistry } from './tools.ts';
+import type { ToolNames } from '../translated/tool-names.ts';
 import type { ChatEnd, ChatSaid } from '../chat/reply/chat-content.ts';
 
 interface ResponseEncoderOptions extends ResponseFacts {
-  readonly registry: ToolRegistry;
+  readonly registry: ToolNames;
   readonly thinking: ShownThinking;
 }
 
@@ -104,7 +104,7 @@ function wholeResponse(base: JsonObject, chatContent: ChatSaid, end: ChatEnd, op
 
 interface OutputOptions {
   readonly id: string;
-  readonly registry: ToolRegistry;
+  readonly registry: ToolNames;
   readonly thinking: ShownThinking;
   /** `members`: JSON of the members beside the type, after a comma. */
   readonly emit: (type: string, members: string) => void;

@@ -59,7 +59,7 @@ export function keptRoutes(deps: KeptDeps): FastifyPluginAsync {
       keptResponses !== null && isResponseId(id) ? await keptResponses.find(id, ownerOf(caller)) : null;
     if (keptResponse === null) throw noResponse(id);
     // Kept responses are shown without a call, so the authorisation of calls does not cover them.
-    authorise(caller, keptResponse.service);
+    authorise(caller, null, keptResponse.service);
     return keptResponse;
   }
 

@@ -1,6 +1,5 @@
 import { isObject, type JsonObject } from '#wire';
-import type { Offer } from '#catalog';
-import { failedByItsOwnWords, malformed } from '#wire/replies';
+import { failedByItsOwnWords, isError, malformed } from '#wire/replies';
 import {
   type Passthrough,
   eventText,
@@ -13,7 +12,7 @@ import type { OutputSize } from '../native/output-size.ts';
 import { holds } from '../native/native-request.ts';
 import { plainId } from '../chat/reply/echo-fields.ts';
 import { isSealedHere } from '../chat/reply/sealed-thinking.ts';
-import { isCount } from '../chat/reply/chat-usage.ts';
+import { isCount, withCounts } from '../chat/reply/chat-usage.ts';
 import { hostedTool, isSearchTool, type PaidExtra } from '../chat/price/paid-extras.ts';
 import { searchesOf, searchLimitAt } from '../chat/price/priced-parts.ts';
 import { isPlainFile } from '../chat/request/prompt-size.ts';
@@ -64,9 +63,15 @@ export const RESPONSES_PASSTHROUGH: Passthrough = {
   prompt: 'input',
   fields: FIELDS,
   isRetold: isContainerRun,
-  changed({ input, metadata, store, background, tools, max_tool_calls: calls }, _text, _lists, offer) {
+  searchLimit: 'max_tool_calls',
+  changed({ input, metadata, store, background, tools, max_tool_calls: calls }, _text, _lists, offer, refused) {
     const callCount = isCount(calls) ? calls : null;
     const limit = searchLimitAt(offer, callCount);
+    const isLimited =
+      limit !== null &&
+      limit !== callCount &&
+      searches({ tools, input }) &&
+      !(callCount === null && refused.has(offer, 'max_tool_calls'));
     const inputItems = Array.isArray(input) ? withPlainIds(withoutUnknown(withoutContainers(input))) : input;
     const sent = {
       // `metadata` is for the gateway's own logs.
@@ -77,12 +82,21 @@ export const RESPONSES_PASSTHROUGH: Passthrough = {
       ...(store === false ? {} : { store: 'false' }),
       ...(inputItems === input ? {} : { input: JSON.stringify(inputItems) }),
       // Without a limit there is no highest price.
-      ...(limit !== null && limit !== callCount && searches({ tools, input }) ? { max_tool_calls: String(limit) } : {}),
+      ...(isLimited ? { max_tool_calls: String(limit) } : {}),
     };
-    return { sent, dropped: Array.isArray(input) && input.some(isContainerRun) ? ['container_id'] : [] };
+    const items = Array.isArray(input) ? (input as unknown[]) : [];
+    return {
+      sent,
+      dropped: [
+        ...(items.some(isContainerRun) ? ['container_id'] : []),
+        // What is only named was never there.
+        ...(items.some((item) => isUnknownThinking(item) && isSealed(item)) ? ['reasoning'] : []),
+      ],
+      added: isLimited && callCount === null ? ['max_tool_calls'] : [],
+    };
   },
-  hidesPrompt: ({ tools, input }) =>
-    hasHostedTool({ tools }) || holds(input, hidesTokens) || holds(input, hasHostedTool),
+  hidesPrompt: ({ input }) => holds(input, hidesTokens),
+  growsPrompt: ({ tools, input }) => hasHostedTool({ tools }) || holds(input, hasHostedTool),
   extras({ tools, input }) {
     const extras = paidTools(tools, 'tools');
     if (Array.isArray(input))
@@ -129,10 +143,9 @@ function paidTools(tools: unknown, at: string): PaidExtra[] {
   });
 }
 
-/** Offers whose models do not give their thinking in encrypted form, and refuse to be asked for it. */
-const WITHOUT_THINKING = new WeakSet<Offer>();
 const THINKING = 'reasoning.encrypted_content';
-const REFUSES_THINKING = /encrypted.?content|"include"/i;
+/** Some models do not give their thinking in encrypted form, and refuse to be asked for it. */
+const INCLUDE_THINKING = 'include.encrypted_content';
 
 /**
  * The Responses API for a request whose response is told as this gateway's own. `calledOf`: members that its response
@@ -140,21 +153,17 @@ const REFUSES_THINKING = /encrypted.?content|"include"/i;
  * read it, and later requests that name the response need it.
  */
 export function ownPassthrough(calledOf: (callId: string) => JsonObject, isKept: boolean): Passthrough {
-  let asksThinking = isKept;
   return {
     ...RESPONSES_PASSTHROUGH,
-    changed(requestBody, text, lists, offer) {
-      const { sent, dropped } = RESPONSES_PASSTHROUGH.changed(requestBody, text, lists, offer);
+    changed(requestBody, text, lists, offer, refused) {
+      const changed = RESPONSES_PASSTHROUGH.changed(requestBody, text, lists, offer, refused);
       const include = Array.isArray(requestBody['include']) ? (requestBody['include'] as unknown[]) : [];
-      asksThinking &&= !include.includes(THINKING);
-      if (!asksThinking || WITHOUT_THINKING.has(offer)) return { sent, dropped };
-      return { sent: { ...sent, include: JSON.stringify([...include, THINKING]) }, dropped };
-    },
-    reform(offer, status, answer) {
-      if (!asksThinking || status !== 400 || !REFUSES_THINKING.test(Buffer.from(answer).toString())) return false;
-      asksThinking = false;
-      WITHOUT_THINKING.add(offer);
-      return true;
+      if (!isKept || include.includes(THINKING) || refused.has(offer, INCLUDE_THINKING)) return changed;
+      return {
+        ...changed,
+        sent: { ...changed.sent, include: JSON.stringify([...include, THINKING]) },
+        added: [...changed.added!, INCLUDE_THINKING],
+      };
     },
     decoder: (model, callId) => createResponsesDecoder(model, calledOf(callId)),
   };
@@ -179,10 +188,13 @@ const runsThere = ({ type, environment, tools }: JsonObject): boolean =>
  */
 const isUnknownThinking = (item: unknown): boolean => {
   if (!isObject(item) || item['type'] !== 'reasoning') return false;
-  const { encrypted_content: sealed, content } = item;
-  if (typeof sealed === 'string' && sealed !== '') return isSealedHere(sealed);
+  if (isSealed(item)) return isSealedHere(item['encrypted_content']);
+  const { content } = item;
   return !(Array.isArray(content) && content.length > 0);
 };
+
+const isSealed = (item: unknown): boolean =>
+  isObject(item) && typeof item['encrypted_content'] === 'string' && item['encrypted_content'] !== '';
 
 const withoutUnknown = (input: readonly unknown[]): readonly unknown[] =>
   input.some(isUnknownThinking) ? input.filter((item) => !isUnknownThinking(item)) : input;
@@ -201,6 +213,8 @@ function withPlainIds(input: readonly unknown[]): readonly unknown[] {
  * streamed. Later items are left out.
  */
 const KEPT_MAX = 2 * 1024 * 1024;
+/** The states of a response that has its answer. Any other one, also one that nobody knows, has none. */
+const ANSWERED: ReadonlySet<string> = new Set(['completed', 'incomplete']);
 const ENDS: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
 
 /**
@@ -210,6 +224,14 @@ const ENDS: ReadonlySet<string> = new Set(['response.completed', 'response.incom
 export function createResponsesDecoder(model: string, ownMembers: JsonObject = {}): NativeDecoder {
   return new ResponsesDecoder({ model, ...ownMembers });
 }
+
+const OPENINGS: ReadonlySet<string> = new Set([
+  'response.created',
+  'response.queued',
+  'response.in_progress',
+  'response.content_part.added',
+  'response.reasoning_summary_part.added',
+]);
 
 class ResponsesDecoder implements NativeDecoder {
   readonly usageMember = 'usage';
@@ -273,6 +295,11 @@ class ResponsesDecoder implements NativeDecoder {
     size.sealed(item['encrypted_content']);
   }
 
+  opens(type: string, { item }: JsonObject): boolean {
+    if (type !== 'response.output_item.added') return OPENINGS.has(type);
+    return isObject(item) && (item['type'] === 'message' || item['type'] === 'reasoning');
+  }
+
   last(end: NativeEnd, passed: number | null): string {
     const held = this.#held;
     if (end.isBroken || held === null) {
@@ -285,7 +312,7 @@ class ResponsesDecoder implements NativeDecoder {
   }
 
   takeUsage(claimedUsage: JsonObject): void {
-    this.#usage = claimedUsage;
+    this.#usage = withCounts(claimedUsage);
   }
 
   takeWhole(reply: JsonObject, size: OutputSize): void {
@@ -311,15 +338,17 @@ class ResponsesDecoder implements NativeDecoder {
   }
 
   #takeResponse(response: JsonObject): void {
-    if (isObject(response['usage'])) this.#usage = response['usage'];
+    if (isObject(response['usage'])) this.takeUsage(response['usage']);
     const { status, incomplete_details: details, error, service_tier: tier } = response;
     this.serviceTier = typeof tier === 'string' ? tier : null;
-    if (isObject(error)) throw failedByItsOwnWords(error);
-    if (status === 'failed' || status === 'cancelled')
+    if (isObject(error) && isError(error)) throw failedByItsOwnWords(error);
+    if (typeof status === 'string' && !ANSWERED.has(status))
       throw failedByItsOwnWords({ message: `the response is ${status}` });
     const reason = isObject(details) ? details['reason'] : null;
     if (typeof reason === 'string') this.finish = reason;
     else if (typeof status === 'string') this.finish = status;
+    // An answer of `/responses/compact` has no status.
+    else if (response['object'] === 'response.compaction') this.finish = 'completed';
   }
 
   /** Opening a page, and looking for a text in it, is no search. */

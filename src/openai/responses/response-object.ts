@@ -1,13 +1,16 @@
-import { BOUNDS, foreignObject, isObject, type JsonObject } from '#wire';
+import { BOUNDS, isObject, type JsonObject } from '#wire';
+import { textIn } from '../bridge/to-ask.ts';
 import { isOpenJson, isWholeJson } from '../translated/wire-encoder.ts';
 import type { Citation } from '#bridge';
 import type { WireRequest } from '../translated/wire-request.ts';
 import { isEmpty } from '../chat/reply/echo-fields.ts';
 import { tokenDetails } from '../chat/reply/chat-usage.ts';
 import type { ResponsesBody } from './schema.ts';
-import { type ToolRegistry, CONTENT } from './tools.ts';
+import type { ToolNames } from '../translated/tool-names.ts';
+import { CONTENT } from './tools.ts';
 import { errorOf } from './errors.ts';
 import type { ChatEnd, ChatFault } from '../chat/reply/chat-content.ts';
+import type { FinishReason } from '../chat/reply/finish-reason.ts';
 
 export interface ResponseFacts {
   readonly id: string;
@@ -78,7 +81,7 @@ export function endOfResponse(
   const usage = responseUsage(end);
   const { tollgate, fault, finish } = end;
   const more = tollgate === undefined && fault === null ? {} : { tollgate: noted(tollgate, fault) };
-  const reason = fault !== null ? 'max_output_tokens' : (INCOMPLETE[finish ?? ''] ?? cutReason(argumentTexts));
+  const reason = fault !== null ? 'max_output_tokens' : (INCOMPLETE[finish ?? 'stop'] ?? cutReason(argumentTexts));
   return reason === undefined
     ? { status: 'completed', completed_at: now, usage, ...more }
     : { status: 'incomplete', incomplete_details: { reason }, usage, ...more };
@@ -101,9 +104,14 @@ const noted = (tollgate: unknown, fault: ChatFault | null) => ({
   ...(fault === null ? {} : { note: fault }),
 });
 
-const INCOMPLETE: Readonly<Record<string, string>> = {
+/** Why a response is incomplete; null for one that is not. */
+const INCOMPLETE: Readonly<Record<FinishReason, string | null>> = {
+  stop: null,
   length: 'max_output_tokens',
+  tool_calls: null,
+  function_call: null,
   content_filter: 'content_filter',
+  error: 'max_output_tokens',
 };
 
 function responseUsage({ usage }: ChatEnd): JsonObject | null {
@@ -191,7 +199,7 @@ export function callItem(
   callId: string,
   short: string,
   argumentText: string,
-  registry: ToolRegistry,
+  registry: ToolNames,
   status: ItemStatus,
 ): JsonObject {
   const { name, namespace, custom } = registry.toolOf(short);
@@ -215,11 +223,8 @@ export const statusOfCall = (argumentText: string, isLast: boolean, ofResponse: 
 /** The text for a custom tool. If the model wrote no JSON, it wrote the text itself. */
 export const inputOf = (argumentText: string): string => contentOf(argumentText) ?? argumentText;
 
-/** The text in the JSON wrapper; null if the wrapper is missing or incomplete. */
-function contentOf(argumentText: string): string | null {
-  const content = foreignObject(argumentText, BOUNDS.reply)?.[CONTENT];
-  return typeof content === 'string' ? content : null;
-}
+/** The text for a custom tool that is written as JSON; null if it is not, or not all of it. */
+const contentOf = (argumentText: string): string | null => textIn(argumentText, BOUNDS.reply, CONTENT);
 
 /** Parses a text from the inside of its JSON string. */
 export const textOf = (json: string): string => JSON.parse(`"${json}"`) as string;

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
-import type { Counter } from '#limits';
+import type { StreamShares } from '#limits';
 import type { KeptResponses } from '#kept-responses';
 import type { WireDeps } from '../translated/wire-request.ts';
 import { wireRoutes } from '../translated/wire-routes.ts';
@@ -11,17 +11,18 @@ import { responseIdOf } from './kept/kept-ids.ts';
 import { keepsResponse } from './kept/keep-responses.ts';
 import { keptRoutes } from './kept-routes.ts';
 import { responseBase } from './response-object.ts';
+import { compactWire } from './compact.ts';
 import { toResponseError } from './errors.ts';
 import { createResponseEncoder } from './encode-reply.ts';
 import { responseAnswerSchema, type ResponsesBody, responsesSchema } from './schema.ts';
 import { ownPassthrough } from './passthrough.ts';
 import { decodeRequest } from './decode-request.ts';
-import { createToolRegistry, runsHere } from './tools.ts';
+import { runsHere } from './tools.ts';
 
 export interface ResponsesDeps extends WireDeps {
   readonly keptResponses: KeptResponses | null;
   readonly background: Background | null;
-  readonly listeners: Counter;
+  readonly listeners: StreamShares;
 }
 
 export function responsesRoutes(deps: ResponsesDeps): FastifyPluginAsync {
@@ -29,7 +30,7 @@ export function responsesRoutes(deps: ResponsesDeps): FastifyPluginAsync {
   const { messagesMax: itemsMax, chatBodyBytesMax: bytesMax } = config.limits;
   const conversations = createConversations({ keptResponses, itemsMax, bytesMax });
   const wire = responsesWire(deps, conversations);
-  const answers = wireRoutes(deps, [wire], {
+  const answers = wireRoutes(deps, [wire, compactWire(wire, conversations, itemsMax)], {
     wire,
     path: '/responses/input_tokens',
     schema: wire.schema,
@@ -140,24 +141,24 @@ function wireFor(
     ),
     runsHere,
     translate(requestBody, request) {
-      const registry = createToolRegistry();
       const { summary, isReturned } = asksThinking(requestBody);
-      const { body, dropped } = decodeRequest(requestBody, request, registry);
+      const { body, dropped, untranslatable } = decodeRequest(requestBody, request);
       return {
         body,
         dropped,
+        untranslatable,
         // Thinking that the client does not return comes back with the calls.
         idsCarry: isReturned ? 'call' : 'message',
-        encoder: (callId) =>
+        encoder: (callId, model) =>
           createResponseEncoder({
             id: responseIdOf(callId),
             createdAt: Math.floor(request.now / 1000),
             now: () => Math.floor(clock() / 1000),
-            requestBody,
+            requestBody: model === requestBody.model ? requestBody : { ...requestBody, model },
             stored: isKept,
             previous,
             background: isInBackground,
-            registry,
+            registry: request.toolNames,
             thinking: {
               isAsked: summary || isReturned,
               summary,

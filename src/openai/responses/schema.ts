@@ -59,17 +59,18 @@ const MESSAGE = {
   properties: { role: { enum: ['user', 'assistant', 'system', 'developer'] }, content: PARTS },
 };
 
+/** The items of a conversation that OpenAI has compacted, and of the wish for it. Only providers can read them. */
+export const COMPACTION: ReadonlySet<string> = new Set(['compaction', 'compaction_summary', 'compaction_trigger']);
+
 /**
  * Calls of hosted tools and what else OpenAI's own conversations have. Only their text is kept, so that a conversation
- * that began at another service can continue.
+ * that began at another service can continue, and their types are named as left out.
  */
 export const HOSTED: ReadonlySet<string> = new Set([
   'apply_patch_call',
   'apply_patch_call_output',
   'code_interpreter_call',
-  'compaction',
-  'compaction_summary',
-  'compaction_trigger',
+  ...COMPACTION,
   'computer_call',
   'computer_call_output',
   'configuration_update',

@@ -6,7 +6,6 @@ import type { ChatTool } from '../chat/chat-schema.ts';
 import type { ResponsesBody } from './schema.ts';
 
 export interface ResponsesToolOptions {
-  readonly registry: ToolRegistry;
   readonly request: WireRequest;
 }
 
@@ -57,7 +56,7 @@ export function toChatTools(
     else tools.push(read);
   };
   toolList.forEach((tool, index) => add(tool, `tools[${index}]`, null, 0));
-  const { tools: allowed, choice: chosen } = chatChoice(choice, tools, dropped, options.registry);
+  const { tools: allowed, choice: chosen } = chatChoice(choice, tools, dropped, options.request.toolNames);
   return { tools: allowed, choice: allowed.length > 0 ? chosen : undefined, dropped };
 }
 
@@ -66,10 +65,10 @@ function toChatTool(
   tool: JsonObject,
   at: string,
   namespace: string | null,
-  options: ResponsesToolOptions,
+  { request }: ResponsesToolOptions,
 ): ChatTool | null {
   const { type, name, description, parameters, strict, format } = tool;
-  if (type === 'mcp') return ofService(tool, at, options.request);
+  if (type === 'mcp') return ofService(tool, at, request);
   if (type !== 'function' && type !== 'custom') return null;
   if (typeof name !== 'string' || name === '' || name.length > 256) throw invalid(`${at}.name`, 'the name of the tool');
   const custom = type === 'custom';
@@ -77,7 +76,7 @@ function toChatTool(
   return {
     type: 'function',
     function: {
-      name: options.registry.short(name, namespace, custom),
+      name: request.toolNames.short(name, namespace, custom),
       ...(typeof descriptionText === 'string' ? { description: descriptionText } : {}),
       parameters: custom
         ? { type: 'object', properties: { [CONTENT]: { type: 'string' } }, required: [CONTENT] }
@@ -148,7 +147,7 @@ function chatChoice(
   choice: ResponsesBody['tool_choice'],
   tools: ChatTool[],
   dropped: readonly string[],
-  registry: ToolRegistry,
+  names: WireRequest['toolNames'],
 ): { readonly tools: ChatTool[]; readonly choice: unknown } {
   if (choice === undefined || choice === null) return { tools, choice: undefined };
   if (typeof choice === 'string') {
@@ -158,7 +157,7 @@ function chatChoice(
   }
   const { type, name, namespace, mode, tools: allowed } = choice;
   const short = (one: JsonObject) =>
-    registry.short(String(one['name']), typeof one['namespace'] === 'string' ? one['namespace'] : null);
+    names.short(String(one['name']), typeof one['namespace'] === 'string' ? one['namespace'] : null);
   if (type === 'allowed_tools') {
     if (!Array.isArray(allowed)) throw invalid('tool_choice.tools', 'an array of tools');
     const allowedNames = new Set((allowed as readonly JsonObject[]).map(short));
@@ -175,47 +174,4 @@ function chatChoice(
       : 'tool_choice.type must be function, custom, allowed_tools or mcp',
     { param: 'tool_choice' },
   );
-}
-
-interface NamedTool {
-  readonly name: string;
-  /** null for a tool outside of namespaces. */
-  readonly namespace: string | null;
-  /** The tool takes one text instead of arguments. */
-  readonly custom: boolean;
-}
-
-const NAME_MAX = 64;
-const OTHER = /[^A-Za-z0-9_-]/g;
-
-/** Maps the tools of a request to names for a chat model, and back. */
-export interface ToolRegistry {
-  /** The name for the model. A new tool gets a new name. */
-  short(name: string, namespace: string | null, custom?: boolean): string;
-  /** The tool as the client named it. An unknown name counts as a function. */
-  toolOf(short: string): NamedTool;
-}
-
-export function createToolRegistry(): ToolRegistry {
-  const shorts = new Map<string, string>();
-  const tools = new Map<string, NamedTool>();
-  /** The next number to append to a name that is already taken. */
-  const numbers = new Map<string, number>();
-  return {
-    short(name, namespace, custom = false) {
-      const id = JSON.stringify([namespace, name]);
-      const known = shorts.get(id);
-      if (known !== undefined) return known;
-      const whole = (namespace === null ? name : `${namespace}__${name}`).replaceAll(OTHER, '_');
-      const cut = whole.slice(0, NAME_MAX);
-      let short = cut;
-      let number = numbers.get(cut) ?? 2;
-      for (; tools.has(short); number++) short = `${whole.slice(0, NAME_MAX - String(number).length - 1)}_${number}`;
-      numbers.set(cut, number);
-      shorts.set(id, short);
-      tools.set(short, { name, namespace, custom });
-      return short;
-    },
-    toolOf: (short) => tools.get(short) ?? { name: short, namespace: null, custom: false },
-  };
 }

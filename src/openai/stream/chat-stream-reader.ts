@@ -51,7 +51,8 @@ class ChatStreamReader<D extends ChatPiece> extends EventStreamReader<D> impleme
   constructor(context: ReplyContext, output: ChunkOutput<D>, parseAll: boolean) {
     super(context, output);
     this.#output = output;
-    this.#rewriter = new ChunkRewriter(context, this.counter, output, parseAll);
+    const isParsed = parseAll || context.continuation !== undefined;
+    this.#rewriter = new ChunkRewriter(context, this.counter, output, isParsed);
   }
 
   get finished(): boolean {
@@ -68,7 +69,11 @@ class ChatStreamReader<D extends ChatPiece> extends EventStreamReader<D> impleme
   }
 
   data(chunks: readonly Uint8Array[]): D | null {
-    if (!this.#whole) return this.read(chunks);
+    if (!this.#whole) {
+      const piece = this.read(chunks);
+      if (piece !== null) this.context.continuation?.took();
+      return piece;
+    }
     this.#whole.push(chunks);
     return null;
   }
@@ -85,7 +90,7 @@ class ChatStreamReader<D extends ChatPiece> extends EventStreamReader<D> impleme
     if (rewriter.overCap) return overCapEnd(context, rewriter.produced('length'));
     if (rewriter.chunks === 0) throw malformed('it ended the stream without a reply');
     if (!rewriter.finishHeld && !rewriter.done) throw malformed('it ended the stream before the reply was complete');
-    return completeEnd(context, rewriter.produced('stop'));
+    return this.flagged(completeEnd(context, rewriter.produced('stop')));
   }
 
   cutElsewhere(cut: Cut): Promise<ReplyEnd<ChatResult>> | null {
@@ -119,6 +124,8 @@ class ChatStreamReader<D extends ChatPiece> extends EventStreamReader<D> impleme
   }
 
   protected readEvent(bytes: Buffer, start: number, end: number): boolean {
-    return this.#rewriter.rewrite(bytes, start, end);
+    const isMore = this.#rewriter.rewrite(bytes, start, end);
+    this.hasContent = this.#rewriter.hasContent;
+    return isMore;
   }
 }

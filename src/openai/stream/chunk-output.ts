@@ -64,24 +64,34 @@ export class ChunkBytes implements ChunkOutput<Uint8Array, ChunkFrame> {
 
 type TextEvent = Extract<CallEvent, { readonly json: readonly string[] }>;
 
-/** Makes events of chunks, for a client of another wire. */
-export class ChunkEvents implements ChunkOutput<EventBatch, TextEvent> {
-  readonly #ids: ToolCallIds;
-  #events: CallEvent[] = [];
+/** Collects events. A batch counts all bytes that arrived for it. */
+class EventsOutput {
+  protected readonly events: CallEvent[] = [];
   #arrived = 0;
-  #hasChunk = false;
-
-  constructor(ids: ToolCallIds) {
-    this.#ids = ids;
-  }
 
   arrives(bytes: number): void {
     this.#arrived += bytes;
   }
 
+  take(): EventBatch | null {
+    if (this.events.length === 0) return null;
+    const batch = eventBatch(this.events.splice(0), this.#arrived);
+    this.#arrived = 0;
+    return batch;
+  }
+}
+
+/** Makes events of chunks, for a client of another wire. */
+export class ChunkEvents extends EventsOutput implements ChunkOutput<EventBatch, TextEvent> {
+  readonly #ids: ToolCallIds;
+
+  constructor(ids: ToolCallIds) {
+    super();
+    this.#ids = ids;
+  }
+
   chunk(chunk: JsonObject): void {
-    this.#hasChunk = true;
-    decodeChunk(chunk, this.#ids, this.#events);
+    decodeChunk(chunk, this.#ids, this.events);
   }
 
   last(chunk: JsonObject): void {
@@ -99,39 +109,18 @@ export class ChunkEvents implements ChunkOutput<EventBatch, TextEvent> {
   }
 
   run(event: TextEvent, run: FoundRun, bytes: Buffer): void {
-    this.#hasChunk = true;
     const json = textsOf(run, bytes);
     if (json.length === 0) return;
     const next = { ...event, json };
     if ('member' in next) this.#ids.hear({ [next.member]: textOf(next) });
-    this.#events.push(next);
-  }
-
-  /**
-   * A chunk that makes no event, such as that of the role, is given out as well: the reply has begun, so its head is
-   * sent and no other provider is asked.
-   */
-  take(): EventBatch | null {
-    if (!this.#hasChunk) return null;
-    const batch = { events: this.#events, byteLength: Math.max(1, this.#arrived) };
-    this.#events = [];
-    this.#arrived = 0;
-    this.#hasChunk = false;
-    return batch;
+    this.events.push(next);
   }
 }
 
 /** Gives the chunks themselves, for a reader that changes them and passes them on. Each chunk has to be parsed. */
-export class ChunkObjects implements ChunkOutput<EventBatch, never> {
-  #events: CallEvent[] = [];
-  #arrived = 0;
-
-  arrives(bytes: number): void {
-    this.#arrived += bytes;
-  }
-
+export class ChunkObjects extends EventsOutput implements ChunkOutput<EventBatch, never> {
   chunk(chunk: JsonObject): void {
-    this.#events.push({ type: 'raw', chunk });
+    this.events.push({ type: 'raw', chunk });
   }
 
   last(): void {}
@@ -141,13 +130,6 @@ export class ChunkObjects implements ChunkOutput<EventBatch, never> {
   }
 
   run(): void {}
-
-  take(): EventBatch | null {
-    const batch = eventBatch(this.#events, this.#arrived);
-    this.#events = [];
-    this.#arrived = 0;
-    return batch;
-  }
 }
 
 /** A character that cannot be inside a JSON string. */

@@ -1,8 +1,9 @@
-import { failedByItsOwnWords, failedInChoice, malformed } from '#wire/replies';
+import { failedByItsOwnWords, failedInChoice, isError, malformed } from '#wire/replies';
 import { KnownForms } from './chunk-forms.ts';
 import type { ChunkOutput } from './chunk-output.ts';
 import type { ChatPiece, Produced, ReplyContext } from '../chat/reply/chat-end.ts';
-import { largerClaim } from '../chat/reply/chat-usage.ts';
+import { type FinishReason, finishReasonOf, setFinishReason } from '../chat/reply/finish-reason.ts';
+import { largerClaim, withCounts } from '../chat/reply/chat-usage.ts';
 import {
   addMedia,
   cutDeltas,
@@ -15,6 +16,7 @@ import {
 } from '../chat/reply/output-bound.ts';
 import { withoutList } from '../chat/request/content-lists.ts';
 import { parseChunk } from './event-stream-reader.ts';
+import { createdIn } from '../chat/reply/whole-reply.ts';
 import { createToolCallDeltas } from '../chat/reply/tool-call-deltas.ts';
 
 export class ChunkRewriter {
@@ -49,6 +51,9 @@ export class ChunkRewriter {
   get chunks(): number {
     return this.#parsed + this.#forms.events;
   }
+
+  /** A chunk came that says more than whose turn it is. */
+  hasContent = false;
 
   /** A chunk that finishes a choice is held until the usage is known. */
   get finishHeld(): boolean {
@@ -93,7 +98,10 @@ export class ChunkRewriter {
 
   /** Returns false when the output ran past its budget. */
   #take(text: string, chunk: Record<string, unknown>): boolean {
-    if (chunk['error']) throw failedByItsOwnWords(chunk['error']);
+    if (chunk['error'] !== undefined) {
+      if (isError(chunk['error'])) throw failedByItsOwnWords(chunk['error']);
+      chunk['error'] = undefined;
+    }
     // vLLM puts its error in the place of a chunk.
     if (chunk['object'] === 'error') throw failedByItsOwnWords(chunk);
     const claims = this.#takeClaimOf(chunk);
@@ -109,9 +117,11 @@ export class ChunkRewriter {
     this.#parsed++;
     this.#addWaiting(chunk);
     const room = roomOf(this.#counter);
-    const { finishes, opensCall } = this.#choices.read(chunk, choices);
+    const { finishes, isNew } = this.#choices.read(chunk, choices);
+    this.#context.continuation?.hear(choices);
+    this.hasContent ||= finishes || !choices.every(opens);
     // A new call changes what an index stands for.
-    if (opensCall) this.#forms.forget();
+    if (isNew) this.#forms.forget();
     if (roomOf(this.#counter) < 0) {
       this.#writeWordsThatFit(chunk, room);
       this.overCap = true;
@@ -123,7 +133,7 @@ export class ChunkRewriter {
       return true;
     }
     this.#write(chunk);
-    if (!this.#parseAll && !claims && !opensCall) this.#forms.learn(text, chunk);
+    if (!this.#parseAll && !claims && !isNew) this.#forms.learn(text, chunk);
     return true;
   }
 
@@ -138,7 +148,7 @@ export class ChunkRewriter {
 
   /** A usage that the provider reports; null for none. */
   takeClaim(claimedUsage: unknown): void {
-    if (claimedUsage !== null) this.#claim = largerClaim(this.#claim, claimedUsage);
+    if (claimedUsage !== null) this.#claim = largerClaim(this.#claim, withCounts(claimedUsage));
   }
 
   #addWaiting(chunk: Record<string, unknown>): void {
@@ -166,8 +176,8 @@ export class ChunkRewriter {
     const { callId, created: fallback, service, provider } = this.#context;
     chunk['id'] = callId;
     chunk['object'] = 'chat.completion.chunk';
-    if (typeof chunk['created'] !== 'number') chunk['created'] = this.#created ?? fallback;
-    this.#created ??= chunk['created'] as number;
+    this.#created ??= createdIn(chunk, fallback);
+    chunk['created'] = createdIn(chunk, this.#created);
     chunk['model'] = service;
     chunk['provider'] = provider;
     // By the published schema of chunks it is a string or absent. Only a whole reply has null.
@@ -184,19 +194,29 @@ function choicesOf(chunk: Record<string, unknown>): readonly Record<string, unkn
   return choices as readonly Record<string, unknown>[];
 }
 
+/** Whether a choice has nothing but the role and empty members. */
+function opens({ delta }: Record<string, unknown>): boolean {
+  for (const [key, value] of Object.entries(delta as Record<string, unknown>))
+    if (key !== 'role' && value && !(Array.isArray(value) && value.length === 0)) return false;
+  return true;
+}
+
 function copyMissing(from: Record<string, unknown>, to: Record<string, unknown>): void {
   for (const key of Object.keys(from)) if (!(key in to)) to[key] = from[key];
 }
 
 interface ReadChoices {
   readonly finishes: boolean;
-  /** The chunk has the first delta of a tool call, or a part of a call whose name is not known yet. */
-  readonly opensCall: boolean;
+  /**
+   * The chunk has the first delta of a choice, whose role was missing, or of a tool call, or a part of a call whose
+   * name is not known yet.
+   */
+  readonly isNew: boolean;
 }
 
 /** The choices of one stream, from chunk to chunk. */
 class StreamedChoices {
-  readonly #finishReasons = new Map<number, string>();
+  readonly #finishReasons = new Map<number, FinishReason>();
   readonly #seen = new Set<number>();
   readonly #toolCalls: ReturnType<typeof createToolCallDeltas>;
   readonly #context: Pick<ReplyContext, 'callId' | 'service'>;
@@ -209,7 +229,7 @@ class StreamedChoices {
   }
 
   /** By the index of the choice. */
-  get finishReasons(): ReadonlyMap<number, string> {
+  get finishReasons(): ReadonlyMap<number, FinishReason> {
     return this.#finishReasons;
   }
 
@@ -220,33 +240,39 @@ class StreamedChoices {
   /** Normalises the choices of `chunk` in place and counts their output. */
   read(chunk: Record<string, unknown>, choices: readonly Record<string, unknown>[]): ReadChoices {
     let finishes = false;
-    let opensCall = false;
+    let isNew = false;
     // Some providers put the finish reason beside the choices.
     const beside = chunk['finish_reason'];
     if (beside !== undefined) chunk['finish_reason'] = undefined;
     choices.forEach((choice, position) => {
       if (typeof choice['index'] !== 'number') choice['index'] = position;
       const index = choice['index'] as number;
-      this.#seen.add(index);
+      const begins = !this.#seen.has(index);
+      if (begins) this.#seen.add(index);
       // Of several choices, the others may be whole.
-      if (choice['error'] && this.#seen.size === 1) throw failedInChoice(choice['error']);
+      if (this.#seen.size === 1 && isError(choice['error'])) throw failedInChoice(choice['error']);
       if (typeof choice['delta'] !== 'object' || choice['delta'] === null) choice['delta'] = {};
       const delta = choice['delta'] as Record<string, unknown>;
       withoutList(delta, this.#context.service);
-      const reason = choice['finish_reason'] || beside;
-      const ends = typeof reason === 'string' && reason !== '' && !this.#finishReasons.has(index);
-      if (this.#takeCalls(index, delta, ends)) opensCall = true;
+      if (begins) {
+        isNew ||= delta['role'] !== 'assistant';
+        delta['role'] = 'assistant';
+      } else if (delta['role'] !== undefined && delta['role'] !== 'assistant') delta['role'] = undefined;
+      const word = choice['finish_reason'] || beside;
+      const reason = this.#finishReasons.has(index) ? null : finishReasonOf(word);
+      const ends = reason !== null;
+      if (this.#takeCalls(index, delta, ends)) isNew = true;
       this.#counter.bytes += textBytes(delta);
       this.#counter.discount += runDiscountOf(textsOf(delta));
       this.#counter.otherBytes += otherBytes(delta);
       addMedia(delta, this.#counter);
       if (ends) {
         this.#finishReasons.set(index, reason);
-        choice['finish_reason'] = reason;
+        setFinishReason(choice, reason, word);
         finishes = true;
       } else choice['finish_reason'] = null;
     });
-    return { finishes, opensCall };
+    return { finishes, isNew };
   }
 
   /** Normalises the tool calls of a delta in place. Returns whether one of them is new, or waits for its name. */

@@ -2,6 +2,7 @@ import { GatewayError } from '#errors';
 import { type Bound, BOUNDS, parseForeign, tooLarge, TooMuchStructure, UpstreamFailure, type JsonObject } from '#wire';
 import { failedByItsOwnWords, HeadReader, malformed } from '#wire/replies';
 import type { ReplyPiece } from '#billing/amounts';
+import type { ReplyEnd } from '#call';
 import type { ReplyContext } from '../chat/reply/chat-end.ts';
 import { createOutputCounter, type OutputCounter } from '../chat/reply/output-bound.ts';
 import { createSseScanner, SseError, type SseScanner } from './sse.ts';
@@ -21,6 +22,11 @@ export abstract class EventStreamReader<D extends ReplyPiece> extends HeadReader
   protected readonly counter: OutputCounter;
   readonly #output: OutputSource<D>;
   readonly #scanner: SseScanner;
+  /** An event came that is more than an opening. */
+  protected hasContent = false;
+  #isHeld = true;
+  #maySkip = true;
+  #hasSkipped = false;
   #received = 0;
   #isBroken = false;
 
@@ -33,7 +39,7 @@ export abstract class EventStreamReader<D extends ReplyPiece> extends HeadReader
     this.#scanner = createSseScanner(
       (bytes, start, end, refused, isError) => {
         if (isError) failByName(bytes.subarray(start, end), bytes.toString('utf8', start, end));
-        return (!refused && this.takeKnown(bytes, start, end, false) === end) || this.readEvent(bytes, start, end);
+        return (!refused && this.takeKnown(bytes, start, end, false) === end) || this.#readEvent(bytes, start, end);
       },
       eventBytesMax,
       (bytes, start, end) => this.takeKnown(bytes, start, end, true),
@@ -49,8 +55,9 @@ export abstract class EventStreamReader<D extends ReplyPiece> extends HeadReader
   protected abstract readEvent(bytes: Buffer, start: number, end: number): boolean;
 
   /**
-   * Reads the events in bytes that arrived together, and returns the output for the client. Throws UpstreamFailure if
-   * the stream is broken or too large.
+   * Reads the events in bytes that arrived together, and returns the output for the client; null until the stream has
+   * content. Providers open a stream before they know that they have no quota, or are overloaded, and while nothing
+   * was given out, another provider can be asked. Throws UpstreamFailure if the stream is broken or too large.
    */
   protected read(chunks: readonly Uint8Array[]): D | null {
     if (this.finished) return null;
@@ -59,11 +66,35 @@ export abstract class EventStreamReader<D extends ReplyPiece> extends HeadReader
     this.#output.arrives(arrived.length);
     this.#reading(() => this.#scanner.push(arrived));
     this.#checkWireBytes();
+    if (this.#isHeld) {
+      this.#isHeld = !this.hasContent && !hasSaid(this.counter) && !this.finished && this.#received <= HELD_BYTES_MAX;
+      if (this.#isHeld) return null;
+    }
     return this.#output.take();
   }
 
   protected readRest(): void {
+    // An event that the end of the stream cuts off is not skipped.
+    this.#maySkip = false;
     if (!this.finished) this.#reading(() => this.#scanner.end());
+  }
+
+  /** The end of a whole reply, flagged if an event of it was skipped. */
+  protected flagged<R>(end: ReplyEnd<R>): ReplyEnd<R> {
+    if (!this.#hasSkipped || end.flags.includes('malformed_reply')) return end;
+    return { ...end, flags: [...end.flags, 'malformed_reply'] };
+  }
+
+  /** Reads an event. One in a stream may be cut off before any text, and is skipped. */
+  #readEvent(bytes: Buffer, start: number, end: number): boolean {
+    try {
+      return this.readEvent(bytes, start, end);
+    } catch (error) {
+      if (!this.#maySkip || !isCutBeforeText(error, bytes.toString('utf8', start, end))) throw error;
+      this.#maySkip = false;
+      this.#hasSkipped = true;
+      return true;
+    }
   }
 
   /** Throws UpstreamFailure if the stream that is cut was broken before. */
@@ -89,6 +120,9 @@ export abstract class EventStreamReader<D extends ReplyPiece> extends HeadReader
     throw malformed(`its stream had no output in ${replyBytesMax} bytes`);
   }
 }
+
+/** So much of the opening of a stream waits for its content. */
+const HELD_BYTES_MAX = 64 * 1024;
 
 /**
  * A stream is not kept, so its size on the wire is bounded only in proportion to its output. The consumer can ask
@@ -128,6 +162,19 @@ const together = Buffer.allocUnsafeSlow(128 * 1024);
 
 const asBuffer = (bytes: Uint8Array) =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
+const BEGUN_OBJECT = /^\{\s*(?:"|$)/;
+/** Members whose text a client would miss. */
+const BEGUN_TEXT =
+  /"(?:content|text|delta|reasoning\w*|thinking|signature|refusal|arguments|partial_json|input|name|data|url|b64_json|transcript)"\s*:\s*"[^"]/;
+
+/** Whether an event is the beginning of an object of JSON, which ends before any text of the model begins. */
+const isCutBeforeText = (error: unknown, text: string): boolean =>
+  error instanceof UpstreamFailure &&
+  error.cause instanceof SyntaxError &&
+  BEGUN_OBJECT.test(text) &&
+  !text.trimEnd().endsWith('}') &&
+  !BEGUN_TEXT.test(text);
 
 /** Parses one event of a stream. Throws UpstreamFailure for anything but a JSON object of a bounded structure. */
 export function parseChunk(bytes: Buffer, text: string, limits: Bound = BOUNDS.chatEvent): JsonObject {

@@ -4,7 +4,7 @@ import { printable } from '#security';
 import type { CancelSignal } from '#billing/amounts';
 import { contentResultOf, type Part, partOf, type TargetAdapter, type TargetContext } from '#bridge';
 import { newCallId, type Pipeline } from '#call';
-import { objectIn } from '../bridge/to-ask.ts';
+import { objectIn, textIn } from '../bridge/to-ask.ts';
 import type { ToolCall } from './model-turn.ts';
 import type { RunCounter } from './run-reply.ts';
 import type { ServerTool } from './server-tools.ts';
@@ -42,15 +42,22 @@ export async function callTool(
   options: CallToolOptions,
 ): Promise<ToolSaid> {
   const { pipeline, mcp, ask, parent, capped, timeoutMs, counter, gone } = options;
-  const argumentMembers = call.arguments.trim() === '' ? {} : objectIn(call.arguments, options.limits);
-  if (argumentMembers === null)
+  const { limits } = options;
+  const argumentMembers = objectIn(call.arguments, limits);
+  // Half an object is no text.
+  if (argumentMembers === null && /^\s*[[{]/.test(call.arguments))
     return { text: 'Error: the arguments are not a JSON object', failed: true, callId: null };
+  // A tool of one text may get the text itself.
+  const part: Part =
+    argumentMembers === null
+      ? { kind: 'text', text: textIn(call.arguments, limits) ?? call.arguments }
+      : { kind: 'data', data: argumentMembers };
   let callId: string | null = null;
   try {
     const request = await mcp.toCall(
       `${service}/${tool}`,
       {
-        turns: [{ role: 'user', parts: [{ kind: 'data', data: argumentMembers }] }],
+        turns: [{ role: 'user', parts: [part] }],
         arguments: argumentMembers,
         contextId: null,
         taskId: null,

@@ -4,6 +4,7 @@ import type { Call } from '#call';
 import { type CallEvent, type EventBatch, eventBatch } from '#bridge';
 import { CALLS_MAX } from '../chat/reply/chat-decoder.ts';
 import { type ChatPiece, type ChatResult, resultOf } from '../chat/reply/chat-end.ts';
+import { type FinishReason, finishReasonOf } from '../chat/reply/finish-reason.ts';
 import { EchoFields, furtherMembers, lengthOf, NOTHING } from '../chat/reply/echo-fields.ts';
 
 export interface ToolCall {
@@ -29,7 +30,7 @@ export interface TurnEnd {
   readonly echoFields: Readonly<Record<string, unknown>>;
   /** The characters of what the next round adds to the conversation for this turn. */
   readonly length: number;
-  readonly finishReason: string | null;
+  readonly finishReason: FinishReason | null;
   /** Why the reply was cut; null if it was not. */
   readonly cut: GatewayError | null;
   /** The message of a reply that is not streamed, without its calls. */
@@ -109,7 +110,6 @@ export async function* modelTurn(
     if (frame.type !== 'settled') continue;
     const { before, body, cut = null } = resultOf(frame);
     const [choice] = body['choices'] as Record<string, unknown>[];
-    const finishReason = choice?.['finish_reason'];
     const message = (choice?.['message'] ?? {}) as Record<string, unknown>;
     if (call.stream) {
       const chunks = before === null ? [] : chunksIn(before);
@@ -122,7 +122,7 @@ export async function* modelTurn(
       calls: calls.all(),
       echoFields: echoFields.members,
       length: text.length + echoFields.length + calls.length(),
-      finishReason: typeof finishReason === 'string' && finishReason !== '' ? finishReason : null,
+      finishReason: finishReasonOf(choice?.['finish_reason']),
       cut,
       message: withoutCalls(message),
       settled: frame,

@@ -104,6 +104,10 @@ class LatestTurn implements SentRequest {
     return this.turn?.isRequested === true;
   }
 
+  get service(): string | null {
+    return this.turn?.service ?? null;
+  }
+
   get dropped(): readonly string[] {
     return this.turn?.dropped ?? [];
   }
@@ -123,8 +127,8 @@ function toolsFor({ caller }: ChatContext, { catalog, toolsOf }: ToolLoopDeps): 
   return async (name) => {
     const all = await toolsOf(name);
     const { service } = catalog.resolve(name, 'tool');
-    if (!access.reaches(service)) authorise(caller, service, null, 'tools');
-    return all.filter((tool) => access.allows(service, tool.name));
+    if (!access.reaches('tool', service)) authorise(caller, 'tool', service, null, 'tools');
+    return all.filter((tool) => access.allows('tool', service, tool.name));
   };
 }
 

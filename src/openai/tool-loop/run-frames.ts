@@ -5,6 +5,7 @@ import type { EventBatch, TargetContext, TargetAdapter } from '#bridge';
 import { type CallRequest, newCallId, type Pipeline, type Run, type Runs, wantsReceipt } from '#call';
 import { toGatewayError } from '#http';
 import { type ChatResult, resultOf } from '../chat/reply/chat-end.ts';
+import { endsEarly, type FinishReason } from '../chat/reply/finish-reason.ts';
 import { ChunkObjects } from '../stream/chunk-output.ts';
 import type { SentRequest } from '../chat/request/altered-headers.ts';
 import type { ReplyAbout } from '../chat/reply/chat-reply.ts';
@@ -134,15 +135,14 @@ async function* runTurns(
     }
     if (turn === null) return null;
     const { calls, message } = turn;
-    const ended = (finishReason: string | null, note: GatewayError | null = null): RunEnd => ({
+    const ended = (finishReason: FinishReason | null, note: GatewayError | null = null): RunEnd => ({
       finishReason,
       calls: [],
       note,
       message,
     });
     if (turn.cut !== null) return ended('length', turn.cut);
-    if (calls.length === 0 || turn.finishReason === 'length' || turn.finishReason === 'error')
-      return ended(turn.finishReason);
+    if (calls.length === 0 || endsEarly(turn.finishReason)) return ended(turn.finishReason);
     const own = calls.filter(({ name }) => isOwn(options.tools, name));
     // The assistant message for the client has only the calls of the client's own functions. Every call in a message
     // must be answered, and the client cannot answer the others.

@@ -11,13 +11,14 @@ import {
 import { type Call, spentOn } from '#call';
 import { type EventBatch, eventBatch } from '#bridge';
 import { type ChatResult, partsOfCharge } from '../chat/reply/chat-end.ts';
+import type { FinishReason } from '../chat/reply/finish-reason.ts';
 import type { ReplyAbout } from '../chat/reply/chat-reply.ts';
 import type { ChatMessage } from '../chat/chat-schema.ts';
 import { askedOf, type ToolCall } from './model-turn.ts';
 import type { ServerTool } from './server-tools.ts';
 
 export interface RunEnd {
-  readonly finishReason: string | null;
+  readonly finishReason: FinishReason | null;
   readonly calls: readonly ToolCall[];
   /** Why the run ended early; null if it did not. */
   readonly note: GatewayError | null;

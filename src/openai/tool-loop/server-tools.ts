@@ -60,7 +60,8 @@ export async function resolveServerTools(
   let bytes = 0;
   const pace = createPace(OWN_TURN_BYTES);
   for (const { service, facts } of requestedTools) {
-    const name = functionName(service, facts.name, takenNames);
+    const key = JSON.stringify([service, facts.name]);
+    const name = functionName(`${service}__${facts.name}`, key, takenNames);
     takenNames.add(name);
     toolsByName.set(name, { service, tool: facts.name });
     const shownTool = { name, description: facts.description, parameters: facts.inputSchema() };
@@ -155,16 +156,16 @@ async function listOf(
 }
 
 /**
- * Makes `<service>__<tool>` of the characters that all models' APIs take. The name is the same each time, so that a
- * client can continue a conversation.
+ * A name of the characters, and of the length, that all models' APIs take. It is the same each time, so that a client
+ * can continue a conversation. `key`: what no other tool has, for a name that is too long or taken.
  */
-function functionName(service: string, tool: string, takenNames: ReadonlySet<string>): string {
-  const plain = `${service}__${tool}`.replace(/[^a-zA-Z0-9_-]/g, '_');
-  if (plain.length <= NAME_MAX && !takenNames.has(plain)) return plain;
-  const digest = hash('sha256', JSON.stringify([service, tool]));
+export function functionName(name: string, key: string, takenNames: Pick<ReadonlySet<string>, 'has'>): string {
+  const plain = name.replace(/[^a-zA-Z0-9_-]/g, '_');
+  if (plain !== '' && plain.length <= NAME_MAX && !takenNames.has(plain)) return plain;
+  const digest = hash('sha256', key);
   for (let from = 0; ; from++) {
-    const name = `${plain.slice(0, NAME_MAX - HASH_LENGTH - 1)}_${digest.slice(from, from + HASH_LENGTH)}`;
-    if (!takenNames.has(name)) return name;
+    const short = `${plain.slice(0, NAME_MAX - HASH_LENGTH - 1)}_${digest.slice(from, from + HASH_LENGTH)}`;
+    if (!takenNames.has(short)) return short;
   }
 }
 

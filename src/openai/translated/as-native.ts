@@ -13,6 +13,7 @@ export interface RoutedBody {
   readonly models?: string[] | null;
   readonly provider?: ProviderPreferences | null;
   readonly session_id?: string | null;
+  readonly continue?: boolean | null;
   readonly max_cost?: number | string | null;
   readonly max_tool_rounds?: number | null;
   readonly tollgate?: { readonly task_id?: string | null; readonly context_id?: string | null } | null;
@@ -76,9 +77,13 @@ export function asNative<B extends RoutedBody>(
   bytes: Buffer,
   request: WireRequest,
 ): { readonly translation: Translation; readonly native: NativeRequestFacts | null } {
-  const { translation, untranslatable } = translateAsFar(wire, requestBody, request);
+  const { translation, untranslatable: ofTools } = translateAsFar(wire, requestBody, request);
+  const untranslatable = ofTools ?? translation.untranslatable ?? null;
   const { native } = wire;
-  if (native === null || wire.runsHere(requestBody, request)) return { translation, native: null };
+  if (native === null || wire.runsHere(requestBody, request)) {
+    if (untranslatable !== null) throw untranslatable;
+    return { translation, native: null };
+  }
   const text = bytes.toString('utf8');
   const fields = requestBody as unknown as NativeRequestFacts['requestBody'];
   return {

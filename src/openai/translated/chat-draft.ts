@@ -1,3 +1,4 @@
+import type { GatewayError } from '#errors';
 import type { JsonObject } from '#wire';
 import { type ChatBody, type ChatMessage, type ChatTool, REASONING_IF_LISTED } from '../chat/chat-schema.ts';
 import { inOneText, unread } from './chat-turns.ts';
@@ -14,7 +15,7 @@ interface ReadFields {
 }
 
 /** Fields of the gateway that mean the same on every wire. */
-const OF_THE_GATEWAY = ['models', 'provider', 'max_cost', 'max_tool_rounds', 'tollgate'];
+const OF_THE_GATEWAY = ['models', 'provider', 'continue', 'max_cost', 'max_tool_rounds', 'tollgate'];
 
 /** `copied`: fields with their names in a chat request. `read`: further fields that the translation reads. */
 export function readFields(copied: ReadFields['copied'], read: readonly string[]): ReadFields {
@@ -26,12 +27,13 @@ export function readFields(copied: ReadFields['copied'], read: readonly string[]
 export class ChatDraft implements TranslatedBody {
   readonly body: ChatBody;
   readonly dropped: string[];
-  readonly #isBridged: boolean;
+  untranslatable: GatewayError | null = null;
+  readonly #request: WireRequest;
 
   constructor(requestBody: JsonObject, request: WireRequest, fields: ReadFields) {
     this.body = { model: request.model, messages: [] };
     this.dropped = unread(requestBody, fields.all);
-    this.#isBridged = request.isBridged;
+    this.#request = request;
     for (const [from, to] of fields.copied) {
       const value = requestBody[from] ?? null;
       if (value !== null) this.body[to] = value;
@@ -39,10 +41,11 @@ export class ChatDraft implements TranslatedBody {
     if (requestBody['stream'] === true) this.body.stream = true;
   }
 
-  /** `system`: empty for none. */
+  /** Call it when the conversation is read: it names what was left out of it. `system`: empty for none. */
   say(system: string, messages: readonly ChatMessage[]): void {
+    this.dropped.push(...this.#request.leftOut);
     // An agent or a tool takes parts.
-    const draftMessages = this.#isBridged ? messages : messages.map(inOneText);
+    const draftMessages = this.#request.isBridged ? messages : messages.map(inOneText);
     this.body.messages = [...(system === '' ? [] : [{ role: 'system', content: system }]), ...draftMessages];
   }
 
@@ -50,7 +53,7 @@ export class ChatDraft implements TranslatedBody {
   giveTools(tools: readonly ChatTool[], choice: unknown): boolean {
     if (tools.length === 0) return false;
     // Coding agents send their tools to every model. An agent has its own tools.
-    if (this.#isBridged && (choice === undefined || choice === 'auto' || choice === 'none')) {
+    if (this.#request.isBridged && (choice === undefined || choice === 'auto' || choice === 'none')) {
       this.dropped.push('tools');
       return false;
     }
@@ -60,12 +63,13 @@ export class ChatDraft implements TranslatedBody {
 
   /**
    * Adds `reasoning`, unless it is empty. Only models that list it get it: coding agents ask every model to think, and
-   * a model that cannot think would refuse the request.
+   * a model that cannot think would refuse the request. `writtenAs`: the fields of the request that say it, which are
+   * named as dropped for the others.
    */
-  think(reasoning: JsonObject): void {
+  think(reasoning: JsonObject, writtenAs: readonly string[]): void {
     if (Object.keys(reasoning).length === 0) return;
     this.body['reasoning'] = reasoning;
-    this.body[REASONING_IF_LISTED] = true;
+    this.body[REASONING_IF_LISTED] = writtenAs;
   }
 
   answerIn(schema: object): void {

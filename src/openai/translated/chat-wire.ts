@@ -63,11 +63,13 @@ export interface TranslatedBody {
   readonly body: ChatBody;
   /** Names of the fields and things in the request that no provider gets. */
   readonly dropped: readonly string[];
+  /** Why only a provider that speaks the wire can serve the request. Absent or null: others can. */
+  readonly untranslatable?: GatewayError | null;
 }
 
 export interface Translation extends TranslatedBody {
-  /** The encoder for the reply of the call with this id. */
-  encoder(callId: string): WireEncoder;
+  /** The encoder for the reply of the call with this id. `model`: the name that the reply gives its model. */
+  encoder(callId: string, model: string): WireEncoder;
   /** Changes the form of a reply, after `encoder` has written it. Default: it stays. */
   readonly reframed?: (encoder: ReplyEncoder) => ReplyEncoder;
   /**
@@ -78,7 +80,11 @@ export interface Translation extends TranslatedBody {
   /** The reply is made in the background. Default: the client gets it. */
   readonly background?: InBackground;
   /** Keeps the reply for later requests while it is written. Default: it is not kept. */
-  readonly keeps?: (startedCall: StartedChat, client: ReplySink, onError: (error: unknown) => void) => KeepsReply;
+  readonly keeps?: (
+    startedCall: StartedChat,
+    client: ReplySink,
+    onError: (error: unknown) => void,
+  ) => Promise<KeepsReply>;
 }
 
 export interface InBackground {
@@ -99,7 +105,10 @@ export interface InBackground {
 interface KeepsReply {
   /** Gets the reply in the client's wire. */
   readonly sink: ReplySink;
-  /** Called when all of the reply is written to `sink`. Writes what the sink holds back. Does not reject. */
+  /**
+   * Called when all of the reply is written to `sink`, or when there will be none. Writes what the sink holds back.
+   * Does not reject.
+   */
   finish(): Promise<void>;
 }
 

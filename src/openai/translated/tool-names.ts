@@ -1,22 +1,36 @@
-import { hash } from 'node:crypto';
+import { functionName } from '../tool-loop/server-tools.ts';
 
-const NAME_MAX = 64;
-const DIGEST_CHARS = 8;
+/** A tool as the client named it. */
+interface NamedTool {
+  readonly name: string;
+  /** null for a tool outside of namespaces. */
+  readonly namespace: string | null;
+  /** The tool takes one text instead of arguments. */
+  readonly custom: boolean;
+}
 
-/** Translates names of tools to names that a chat model takes, and back. */
+/** Translates the names of the tools of a request to names that a chat model takes, and back. */
 export class ToolNames {
-  #longs: Map<string, string> | null = null;
+  readonly #shorts = new Map<string, string>();
+  readonly #tools = new Map<string, NamedTool>();
 
-  /** The name for the model: a long one is shortened and gets a digest. */
-  short(name: string): string {
-    if (name.length <= NAME_MAX) return name;
-    const digest = hash('sha256', name).slice(0, DIGEST_CHARS);
-    const short = `${name.slice(0, NAME_MAX - DIGEST_CHARS - 1)}_${digest}`;
-    (this.#longs ??= new Map()).set(short, name);
+  /** The name for the model. A tool has the same one in the whole request: in its list, its history and its choice. */
+  short(name: string, namespace: string | null = null, custom = false): string {
+    const key = namespace === null ? name : JSON.stringify([namespace, name]);
+    const known = this.#shorts.get(key);
+    if (known !== undefined) return known;
+    const short = functionName(namespace === null ? name : `${namespace}__${name}`, key, this.#tools);
+    this.#shorts.set(key, short);
+    this.#tools.set(short, { name, namespace, custom });
     return short;
   }
 
-  long(name: string): string {
-    return this.#longs?.get(name) ?? name;
+  /** The tool of a name that a model called. An unknown name counts as a function. */
+  toolOf(short: string): NamedTool {
+    return this.#tools.get(short) ?? { name: short, namespace: null, custom: false };
+  }
+
+  long(short: string): string {
+    return this.#tools.get(short)?.name ?? short;
   }
 }

@@ -23,7 +23,7 @@ interface TranslatedEncoderOptions {
    * Makes the encoder of the wire. Called at most once. A reply that passes unchanged needs no encoder, except for
    * pings and errors.
    */
-  readonly encoder: (callId: string) => WireEncoder;
+  readonly encoder: (startedCall: StartedChat) => WireEncoder;
   /** Makes the ids of tool calls. Default: the provider's ids. */
   readonly idOf?: ClientId | undefined;
   /** Changes the head of a chat reply into that of the wire. */
@@ -131,7 +131,7 @@ class TranslatedEncoder implements ReplyEncoder {
   }
 
   get #encoder(): WireEncoder {
-    return (this.#wire ??= this.#options.encoder(this.#startedCall.id));
+    return (this.#wire ??= this.#options.encoder(this.#startedCall));
   }
 
   get #toolCallIds(): ToolCallIds {
@@ -180,7 +180,7 @@ class TranslatedEncoder implements ReplyEncoder {
   }
 }
 
-const FAILED = { finish: 'error', stopSequence: null, usage: null, tollgate: undefined };
+const FAILED = { finish: 'error', stopSequence: null, usage: null, tollgate: undefined } as const;
 
 /**
  * The bytes of a text with its large strings. They are in one piece, because a response is kept as the end of its reply

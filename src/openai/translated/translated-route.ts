@@ -26,6 +26,8 @@ import { asNative, createSpeaks, type RoutedBody } from './as-native.ts';
 
 interface TranslatedRequest extends Payer {
   readonly translation: Translation;
+  /** The name that a reply gives the model that answers: the client's own, unless it is another model. */
+  readonly modelOf: (service: string | null) => string;
   /** Makes the ids of tool calls for the client. undefined: they are the provider's ids. */
   readonly idOf: ClientId | undefined;
   /** The request as it came, if a provider of the model speaks its wire; else null. */
@@ -93,10 +95,11 @@ export function addTranslatedRoute<B extends RoutedBody>(
         throw error;
       }
     },
-    answer({ translation, idOf, native, caller, payment }, { request, client, onError }) {
+    answer({ translation, modelOf, idOf, native, caller, payment }, { request, client, onError }) {
       const { body, dropped, encoder: wireEncoder, reframed, keeps, background } = translation;
       const headers = (chat: ReplyHeaders, isNative: boolean) => headersOf(chat, dropped, isNative);
-      const translated = createTranslatedEncoder({ streamType, encoder: wireEncoder, idOf, headers });
+      const encoderOf = ({ id, about }: StartedChat) => wireEncoder(id, modelOf(about.sent.service ?? null));
+      const translated = createTranslatedEncoder({ streamType, encoder: encoderOf, idOf, headers });
       const encoder = reframed ? (startedCall: StartedChat) => reframed(translated(startedCall)) : translated;
       const options = { encoder, keepAlive, onError };
       const toHttp = (error: GatewayError) => wire.toError(error, request);
@@ -119,10 +122,12 @@ export function addTranslatedRoute<B extends RoutedBody>(
             // It is charged at its end, so a repeat must not begin it again.
             return true;
           }
-          const keeping = keeps?.(startedCall, sink, onError);
-          const charged = await writeChatReply(startedCall, keeping?.sink ?? sink, { ...options, toHttp });
-          await keeping?.finish();
-          return charged;
+          const keeping = await keeps?.(startedCall, sink, onError);
+          try {
+            return await writeChatReply(startedCall, keeping?.sink ?? sink, { ...options, toHttp });
+          } finally {
+            await keeping?.finish();
+          }
         },
         ...largeAnswers(client, { caller, model: body.model, onError }),
       };
@@ -130,6 +135,10 @@ export function addTranslatedRoute<B extends RoutedBody>(
   };
   addPaidRoute(app, paidRouteDeps(deps, admissionOf), route);
 }
+
+/** Whether a name means a service: it is its own, has a suffix such as `:floor`, or pins a provider before it. */
+const isNameOf = (service: string, name: string): boolean =>
+  name === service || name.startsWith(`${service}:`) || name.endsWith(`:${service}`);
 
 function idsFor({ seals }: WireRequest, { idsCarry }: Translation): ClientId | undefined {
   if (idsCarry === undefined) return undefined;
@@ -221,6 +230,8 @@ function createRead<B extends RoutedBody>(deps: WireDeps, wire: ChatWire<B>) {
       if (publicOnly) refusePrivateUrls(requestBody);
     }
     const capped = body === translation.body ? translation : { ...translation, body };
-    return { translation: capped, idOf: idsFor(wireRequest, capped), native, ...payer };
+    const modelOf = (service: string | null) =>
+      service === null || isNameOf(service, wireRequest.model) ? requestBody.model : service;
+    return { translation: capped, modelOf, idOf: idsFor(wireRequest, capped), native, ...payer };
   };
 }

@@ -2,7 +2,8 @@ import type { JsonObject } from '#wire';
 import type { Citation, FilePart } from '#bridge';
 import { BOUNDS } from '#wire/replies';
 import { objectIn } from '../bridge/to-ask.ts';
-import type { ChatEnd, ChatFault, ChatSaid } from '../chat/reply/chat-content.ts';
+import { type ChatEnd, type ChatFault, type ChatSaid, MODEL_FAILED } from '../chat/reply/chat-content.ts';
+import { endsEarly } from '../chat/reply/finish-reason.ts';
 
 /**
  * Writes one chat reply in another wire. The output is collected until `take`. Texts are given as the inside of a
@@ -33,8 +34,6 @@ export interface WireEncoder {
   wholeFailure(fault: ChatFault): JsonObject;
 }
 
-const MODEL_FAILED: ChatFault = { message: 'The model ended with an error', type: 'provider_unavailable', code: 500 };
-
 /** The error of a reply that consists only of it; null for one that is shown, as it is charged or will be. */
 export function failureOf({ usage, finish, fault }: ChatEnd): ChatFault | null {
   const isCharged = usage !== null && usage['cost'] !== 0;
@@ -43,8 +42,7 @@ export function failureOf({ usage, finish, fault }: ChatEnd): ChatFault | null {
 }
 
 /** Whether a reply ended before its model was done. */
-const endedEarly = ({ finish, fault }: ChatEnd): boolean =>
-  fault !== null || finish === 'length' || finish === 'content_filter';
+const endedEarly = ({ finish, fault }: ChatEnd): boolean => fault !== null || endsEarly(finish);
 
 /**
  * Whether the arguments of a call are not all that the model meant to write. A client must not run such a call.
@@ -64,6 +62,11 @@ export class JsonProgress {
   /** All brackets are closed. The text is not parsed, so it may still be invalid. False for other values. */
   get isWhole(): boolean {
     return this.#state === 'after';
+  }
+
+  /** Something has been read besides white space. */
+  get hasBegun(): boolean {
+    return this.#state !== 'before';
   }
 
   /** Brackets or a text are not closed. */
@@ -96,7 +99,7 @@ function progressOf(text: string): JsonProgress {
 
 /** The arguments of a call as an object. Anything else that a model wrote is passed on as text inside an object. */
 export const argumentsOf = (argumentText: string): JsonObject =>
-  argumentText.trim() === '' ? {} : (objectIn(argumentText, BOUNDS.reply) ?? { arguments: argumentText });
+  objectIn(argumentText, BOUNDS.reply) ?? { arguments: argumentText };
 
 /** Whether a text is an object or an array of which all brackets are closed. */
 export const isWholeJson = (text: string): boolean => progressOf(text).isWhole;

@@ -54,6 +54,8 @@ export class WireRequest {
   readonly toolNames = new ToolNames();
   /** A provider of the model speaks the wire, and gets the request as it came. */
   isNative = false;
+  /** Names of what the translation leaves out of the conversation. */
+  readonly leftOut = new Set<string>();
   /** Host of this gateway, as the client called it. */
   readonly #host: string;
   readonly #deps: WireRequestDeps;

@@ -17,6 +17,10 @@ export async function mountAuthorization({ foundation, access, calls }: Phases, 
     id: identity.receiptKey.id,
     key: (id: string | null) => identity.secretBy('client secrets of the authorization server', id),
   };
+  const onError = (error: unknown) =>
+    outages.failed('authorization server', { err: error }, 'a request to sign in failed');
+  // A change of a key costs one look-up. Most end nothing.
+  keys.onChange((hash) => void state.endGrant(hash).catch(onError));
   const authorization = createAuthorizationServer({
     issuer: () => originOf(ownUrlOf(config, http.server)),
     config: config.authorization,
@@ -28,7 +32,7 @@ export async function mountAuthorization({ foundation, access, calls }: Phases, 
     fetch: createGuardedFetch({ allowPrivate: config.webhooks.allowPrivate }),
     countToken: (account, key) =>
       count({ account, key: { hash: key, label: '', development: false, access: null }, wallet: null }, 1),
-    onError: (error) => outages.failed('authorization server', { err: error }, 'a request to sign in failed'),
+    onError,
     now,
   });
   const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now: elapsed });

@@ -75,7 +75,7 @@ export async function openBatches(
       database,
       files,
       content,
-      money: createBatchMoney({ ledger: money.ledger, runs, now, alone }),
+      money: createBatchMoney({ ...money, runs, now, alone }),
       calls: lines.calls,
       provider,
       queues: new ProviderQueues({ database, provider, bytesMax: config.batches.providerBytesMax, now }),

@@ -13,7 +13,7 @@ import {
   longestLockMs,
   RunningCalls,
 } from '#call/compose';
-import { type ApprovalStore, createApprovalStore } from '#accounts';
+import { type ApprovalStore, createApprovalStore, createUnfundedAccounts } from '#accounts';
 import { createReplyMemory, type HeldCalls, type Idempotency, type Pipeline, type Quotes } from '#call';
 import type { Access } from './access.ts';
 import { approvalPage } from './addresses.ts';
@@ -30,6 +30,7 @@ export interface Calls {
   readonly runningCalls: RunningCalls;
   readonly quotes: Quotes;
   readonly approvals: ApprovalStore;
+  readonly unfunded: ReturnType<typeof createUnfundedAccounts>;
   readonly idempotency: Idempotency;
   /** Milliseconds that a lock lives at most, if it is not kept for a task. */
   readonly longestLockMs: number;
@@ -62,6 +63,7 @@ export async function openCalls(
   const idempotency = createIdempotency(database, { ...config.limits, now, runningTtlMs: lockMs });
   if (database.engine === 'sqlite') await idempotency.endRunning();
   const quotes = createQuotes({ database, prices, ledger, validMs: config.quotes.validMs, now });
+  const unfunded = createUnfundedAccounts({ database, ledger, now });
   const approvals = createApprovalStore(database, { secret: identity.secrets('approvals'), now });
   const runningCalls = new RunningCalls();
   const execute = createExecute({
@@ -71,6 +73,7 @@ export async function openCalls(
     health,
     router,
     retryBudget: createRetryBudget({ now: elapsed }),
+    repeats: attemptsMax > 1,
     claims: createClaimDensity(),
     observer,
     now: elapsed,
@@ -101,7 +104,7 @@ export async function openCalls(
     sharedPolicy: policies.shared,
     countPolicy: policies.counts,
     newKeyPolicy: policies.newKeys,
-    unfundedNetwork: createUnfundedNetwork(ledger),
+    unfundedNetwork: createUnfundedNetwork(ledger, unfunded.used),
     onRateLimited(limit, caller, error) {
       metrics.rateLimited(limit);
       lastRefusals.blame(error, caller);
@@ -125,5 +128,5 @@ export async function openCalls(
     endUsers: config.billing.endUsers,
   });
   const held = createHeldCalls({ billing, catalog, router, callTimeoutMs, now, elapsed });
-  return { pipeline, held, runningCalls, quotes, approvals, idempotency, longestLockMs: lockMs };
+  return { pipeline, held, runningCalls, quotes, approvals, unfunded, idempotency, longestLockMs: lockMs };
 }

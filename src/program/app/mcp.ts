@@ -25,6 +25,7 @@ export function openMcp({ foundation, observers, money, access, network, calls }
     receiptOf: money.pastReceipts.ofCall,
     present: network.registry.isPresent,
     networkOf: networkOfProvider(network.registry, network.tunnels),
+    isStranger: network.tunnels.isStranger,
     random,
     onUnlisted: (error, { service, provider }) =>
       logger.debug({ err: error, service, provider: provider.name }, 'the tools of a service could not be listed'),

@@ -1,5 +1,12 @@
-import { createPriceBook, createReceiptSigner, type AuditReport } from '#billing/compose';
+import {
+  createGiveBack,
+  createPriceBook,
+  createReceiptSigner,
+  createRefunds,
+  type AuditReport,
+} from '#billing/compose';
 import type { Ledger, PriceBook, ReceiptSigner } from '#billing';
+import { formatUsd, type GiveBack } from '#billing/amounts';
 import { createLockPayments, type LockPayments } from '#call/compose';
 import { pricesOf } from '#network';
 import { createPastReceipts, type PastReceipts } from '#pages';
@@ -12,6 +19,7 @@ import { type OpenPayments, openPayments } from './payments.ts';
 /** Phase 3: ledger, prices, receipts and payments over chains. */
 export interface Money {
   readonly ledger: Ledger;
+  readonly giveBack: GiveBack;
   readonly prices: PriceBook;
   readonly receipts: ReceiptSigner;
   readonly pastReceipts: PastReceipts;
@@ -38,6 +46,15 @@ export async function openMoney(foundation: Foundation, { metrics }: Observers):
   const payments = options.payments ?? chains.payments;
   return {
     ledger,
+    giveBack: createGiveBack({
+      ledger,
+      refunds: createRefunds(database, ledger),
+      onGivenBack: ({ id, account }, amount) =>
+        logger.warn(
+          { generation: id, account, amount: formatUsd(amount) },
+          'a gateway ended between the charge of a call and the row of its answer; the operator has given the charge back',
+        ),
+    }),
     prices,
     receipts,
     pastReceipts: createPastReceipts(receipts, ledger, networks),

@@ -132,7 +132,7 @@ export async function openNetwork(
     dial: createDialSocket({ tunnels, peers: cluster.peers, registry }),
     packages,
     cluster,
-    routing: await openRouting(foundation, registry),
+    routing: await openRouting(foundation, registry, tunnels),
   };
 }
 
@@ -190,7 +190,11 @@ async function openRegistry(
   return registry;
 }
 
-async function openRouting(foundation: Foundation, registry: Registry): Promise<Routing> {
+async function openRouting(
+  foundation: Foundation,
+  registry: Registry,
+  { isStranger }: Pick<Tunnels, 'isStranger'>,
+): Promise<Routing> {
   const { config, logger, outages, resources, database, redis, now, elapsed, random } = foundation;
   const limiter = createRateLimiter({
     redis,
@@ -205,6 +209,7 @@ async function openRouting(foundation: Foundation, registry: Registry): Promise<
     epochOffsetMs: now() - elapsed(),
     cooldownMs: config.upstream.cooldownMs,
     present: registry.isPresent,
+    isStranger,
   });
   registry.onReturned(health.returned);
   const onError = (error: Error) =>

@@ -1,11 +1,14 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyPluginAsync } from 'fastify';
 import { clientAddress } from '#security';
 import type { Pipeline } from '#call';
 import { createKeptResponses, type KeptResponses } from '#kept-responses';
 import {
   addRealtime,
+  addResponseSockets,
   type Background,
   CHAT_WIRES,
+  ClientSockets,
   type ChatWireDeps,
   clientSecretRoutes,
   cohereRerankRoutes,
@@ -109,13 +112,19 @@ interface KeptParts {
   readonly background: Background | null;
 }
 
-async function openKept({ foundation }: Phases): Promise<KeptParts> {
+async function openKept({ foundation, money, calls }: Phases): Promise<KeptParts> {
   const { config, database, identity, resources, outages, now } = foundation;
   const secret = identity.secrets('kept responses');
-  const responseStore = createKeptResponses({ database, limits: config.responses, secret, now });
-  if (config.responses.keepMs === 0) return { responseStore, keptResponses: null, background: null };
+  const responseStore = createKeptResponses({
+    database,
+    limits: config.responses,
+    longestLockMs: calls.longestLockMs,
+    secret,
+    now,
+  });
   const background = createBackground({
     keptResponses: responseStore,
+    giveBack: money.giveBack,
     onError: (error) =>
       outages.failed(
         'background',
@@ -125,23 +134,37 @@ async function openKept({ foundation }: Phases): Promise<KeptParts> {
   });
   // No other process can have the embedded database open, so every response that is under way died with its process.
   if (database.engine === 'sqlite') await background.endOrphans();
+  if (config.responses.keepMs === 0) return { responseStore, keptResponses: null, background: null };
   // After the tools that it may call were opened, so it is closed before them.
   resources.defer(() => background.close());
   return { responseStore, keptResponses: responseStore, background };
 }
 
 function openRealtime({ foundation, observers, access, network, calls }: Phases): Realtime {
-  const { config, onError } = foundation;
+  const { config, onError, now } = foundation;
   const { http, clientSecrets } = access;
-  return addRealtime(http.server, {
+  const { server } = http;
+  const onRefused = observers.refusals.note;
+  const sockets = new ClientSockets(server, { limits: config.limits, guard: originGuardOf(config), onRefused });
+  const common = {
     pipeline: calls.pipeline,
     config,
-    clientSecrets,
-    dial: network.dial,
-    guard: originGuardOf(config),
-    addressOf: ({ socket, headers }) =>
+    addressOf: ({ socket, headers }: IncomingMessage) =>
       clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], http.trust),
-    onError: (error) => onError(error, { id: '', method: 'GET', url: '/api/v1/realtime' }),
-    onRefused: observers.refusals.note,
-  });
+  };
+  const errorAt = (url: string) => (error: unknown) => onError(error, { id: '', method: 'GET', url });
+  const all = [
+    addRealtime(server, sockets, {
+      ...common,
+      clientSecrets,
+      dial: network.dial,
+      onError: errorAt('/api/v1/realtime'),
+      onRefused,
+    }),
+    addResponseSockets(server, sockets, { ...common, now, onError: errorAt('/api/v1/responses') }),
+  ];
+  return {
+    drain: () => all.forEach((sessions) => sessions.drain()),
+    close: () => all.forEach((sessions) => sessions.close()),
+  };
 }

@@ -1,5 +1,6 @@
 import { createPayouts, createRefunds, listLocksOfProvider } from '#billing/compose';
 import { nonceRoutes } from '#auth';
+import { createStateStore } from '#authorization';
 import { addKeySetRoute, createEarnings, marketRoutes, ownPages } from '#pages';
 import { modelsRoutes } from '#openai';
 import { accountParts, mountAccounts } from './accounts.ts';
@@ -46,7 +47,7 @@ export async function openOperator(phases: Phases, protocols: Protocols): Promis
 
 /** The stores whose rows expire, by their names in the log. */
 function sweptOf(
-  { access, network, calls }: Phases,
+  { foundation, access, network, calls }: Phases,
   { openai, files, work }: Protocols,
   { oldUsage }: Analytics,
 ): Readonly<Record<string, Swept>> {
@@ -56,16 +57,20 @@ function sweptOf(
     nonces: access.nonces,
     sessions: access.browsers.sessions,
     keptFigures: network.routing.keptFigures,
+    registry: network.registry,
     quotes: calls.quotes,
     approvals: calls.approvals,
+    keys: access.keys,
+    unfundedAccounts: { sweep: calls.unfunded.sweep, restsAfterJump: true },
     blobs: files.blobs,
     keptResponses: responseStore,
-    ...(background && { background }),
+    ...(background && { background: { sweep: background.sweep, restsAfterJump: true } }),
     files: openai.batches.files,
     batches: openai.batches.batches,
     notices: work.notices,
     oldUsage,
-    ...(access.authorizationState && { authorization: access.authorizationState }),
+    // Also of an authorization server that was switched off.
+    authorization: access.authorizationState ?? createStateStore(foundation.database, foundation.now),
   };
 }
 

@@ -1,7 +1,7 @@
 import { TargetTable } from '#bridge';
 import type { CallRequest, QuoteView, Runs } from '#call';
 import { createRuns, quoteCall } from '#call/compose';
-import { createCounter, type Counter } from '#limits';
+import { createStreamShares, type StreamShares } from '#limits';
 import type { Phases } from './calls.ts';
 import type { LargeFiles } from './files.ts';
 import type { Work } from './work.ts';
@@ -12,7 +12,7 @@ export interface RouteParts {
   readonly files: LargeFiles;
   readonly runs: Runs;
   /** Counts the streams that each account listens to, over all protocols. */
-  readonly listeners: Counter;
+  readonly listeners: StreamShares;
   /** Each protocol adds its target adapters, and looks those of the others up at each request. */
   readonly targets: TargetTable;
   readonly quote: (request: CallRequest) => Promise<QuoteView>;
@@ -39,7 +39,7 @@ export function shareParts(
       states: access.states,
       endUsers: foundation.config.billing.endUsers,
     }),
-    listeners: createCounter(),
+    listeners: createStreamShares(foundation.config.limits.listensMax),
     targets: new TargetTable(),
     quote: (request) => quoteCall({ pipeline, quotes, health }, request),
     keepAlive: options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {},

@@ -6,6 +6,8 @@ import { isAway } from './foundation.ts';
 /** A store whose rows expire. `sweep` removes at most `batch` of them and resolves with the number of removed rows. */
 export interface Swept {
   sweep(batch: number): Promise<number>;
+  /** It ends what others say is still used, so it rests after a jump of the time, as locks do. */
+  readonly restsAfterJump?: boolean;
 }
 
 interface SweeperOptions {
@@ -24,8 +26,8 @@ const JUMP_MS = 30_000;
  * Every `everyMs`, expires overdue locks and removes old rows of the stores, which have names for the log. After a
  * failure the next sweep tries again. `close` resolves when no sweep is running.
  *
- * After a jump of the time, locks of calls that run would be overdue. So none expires before all that were made before
- * the jump have had their time, `longestLockMs`.
+ * After a jump of the time, locks of calls that run would be overdue, and gateways that are there would seem gone. So
+ * no lock expires before all that were made before the jump have had their time, `longestLockMs`.
  */
 export function openSweeper(
   { ledger, logger, outages, now, elapsed }: SweeperOptions,
@@ -42,7 +44,7 @@ export function openSweeper(
       restUntil = last.elapsed + longestLockMs;
       logger.warn(
         { jump_s: Math.round(jumpMs / 1_000), rest_s: Math.round(longestLockMs / 1_000) },
-        'the time went forward by a jump: no lock expires until the calls that run have had their time',
+        'the time went forward by a jump: no lock expires, and no call counts as lost, until the calls that run have had their time',
       );
     }
     return last.elapsed < restUntil;
@@ -52,7 +54,6 @@ export function openSweeper(
   /** Resolves with the error if the database is away. Every other error is logged at once. */
   const expireLocks = async (): Promise<unknown> => {
     try {
-      if (isResting()) return null;
       const expired = await expireAll(ledger, now());
       if (expired > 0) logger.warn({ locks: expired }, 'locks expired');
     } catch (error) {
@@ -73,8 +74,10 @@ export function openSweeper(
   };
   const sweep = async () => {
     // Everything here uses the same database, so one line tells that it is away.
-    let away = await expireLocks();
-    for (const [name, store] of Object.entries(swept)) away = (await sweepStore(name, store)) ?? away;
+    const rests = isResting();
+    let away = rests ? null : await expireLocks();
+    for (const [name, store] of Object.entries(swept))
+      if (!rests || store.restsAfterJump !== true) away = (await sweepStore(name, store)) ?? away;
     if (away !== null)
       outages.failed(
         'sweep',

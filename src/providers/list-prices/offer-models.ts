@@ -276,6 +276,7 @@ function blockOf(
     ...(contextLength === null ? {} : { context_length: contextLength }),
     ...kindsOf(makes, use, model, { pricedAs, priced }),
     ...(cost === null ? {} : { cost }),
+    ...(known.stops === undefined ? {} : { stops: known.stops }),
     ...rest,
     pricing: Object.keys(tiers).length === 0 ? pricing : { ...pricing, service_tiers: tiers },
     params: {

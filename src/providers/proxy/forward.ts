@@ -239,6 +239,7 @@ class RequestAdapter implements Dispatcher.DispatchHandler {
   #ended = false;
   /** Sends the request a second time; null once it was used, and for a request that must not be repeated. */
   #again: (() => void) | null;
+  #begunAt = 0;
 
   constructor(
     stream: ServerHttp2Stream,
@@ -258,6 +259,7 @@ class RequestAdapter implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
+    this.#begunAt = performance.now();
     if (this.#isGone) controller.abort(CANCELLED);
   }
 
@@ -289,7 +291,7 @@ class RequestAdapter implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    if (this.#again !== null && !this.#isGone && wasUnread(error)) {
+    if (this.#again !== null && !this.#isGone && wasUnread(error, this.#begunAt)) {
       const again = this.#again;
       this.#again = null;
       return again();

@@ -42,7 +42,7 @@ export interface ApprovalStore {
   /**
    * Begins to wait for a decision, and notes an event for the webhook of the account. `instead`: the id of the approval
    * of the same request that is of no use any more. null if another one of the same request exists now, or if the
-   * account has WAITING_MAX that wait.
+   * key has its share of WAITING_MAX that wait, see limitText.
    */
   ask(approval: NewApproval, instead: string | null, event: (id: string) => object): Promise<Approval | null>;
   /** Of an account. null for an unknown id. */
@@ -55,7 +55,7 @@ export interface ApprovalStore {
   sweep(limit: number): Promise<number>;
 }
 
-/** Calls of an account that wait for a decision at the same time. */
+/** Calls of a key that wait for a decision at the same time. */
 export const WAITING_MAX = 100;
 
 const SQL = loadStatements(import.meta.url, './sql/approvals.sql', [

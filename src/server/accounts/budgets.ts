@@ -188,6 +188,8 @@ export interface SpendLimit {
 /** Spending that is carried to a budget of the ledger, which is one period of a limit. */
 export interface CarriedUse extends BudgetUse {
   readonly budget: string;
+  /** The error of the database that hid the sum, which is 0 here. Absent: the sum is known. */
+  readonly unsummed?: unknown;
 }
 
 /** A limit that nobody reaches. Sums with it still fit into 64 bits. */
@@ -202,11 +204,13 @@ export function budgetAt(
   name: string,
   { limit, limitReset, limitSoft, carried }: SpendLimit,
   now: number,
-): Budget & Pick<CallerBudget, 'resetsAt'> {
+): Budget & Pick<CallerBudget, 'resetsAt' | 'unsummed'> {
   const most = limit === null || limitSoft ? NO_LIMIT : limit;
   const { id, end } = budgetPeriod(name, limit === null ? null : limitReset, now);
   const budget = { id, limit: most, resetsAt: end };
-  return carried?.budget === id ? { ...budget, carried: { spent: carried.spent, locked: carried.locked } } : budget;
+  if (carried?.budget !== id) return budget;
+  if (carried.unsummed !== undefined) return { ...budget, unsummed: carried.unsummed };
+  return { ...budget, carried: { spent: carried.spent, locked: carried.locked } };
 }
 
 interface BudgetPeriod {

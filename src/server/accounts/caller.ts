@@ -52,6 +52,11 @@ export interface Caller {
   readonly tags?: Tags;
   /** The end user that the headers of its request name; absent for none. */
   readonly endUser?: string;
+  /**
+   * The agents, or routes of agents, that its access token is for, as they stand in addresses below `/a2a/`. The routes
+   * of agents compare the agent that they have read from the address. Absent: it has no token, or one for more.
+   */
+  readonly agents?: readonly string[];
   /** The content of its request, for a key with `askAbove`; absent for others, and where no call is made. */
   readonly content?: RequestContent;
 }
@@ -125,6 +130,10 @@ interface CallerWallet {
 export interface CallerKey {
   /** Public identifier of the key: the hash it is stored under. */
   readonly hash: string;
+  /** SHA-256 of the text that it was found by; absent if it was found by its hash. */
+  readonly secret?: string;
+  /** That text was replaced and works for a time, see letOldTextCount; absent for the present one. */
+  readonly replaced?: true;
   readonly label: string;
   /** Keys of the development account. */
   readonly development: boolean;
@@ -134,6 +143,8 @@ export interface CallerKey {
   readonly askAbove?: MicroUsd;
   /** Tags of all its calls, which no request changes; absent for none. */
   readonly tags?: Tags;
+  /** Whether its streams that break off are gone on with; absent where it does not say so. */
+  readonly continues?: boolean;
   /** The member of the account that owns the key; absent for a key of the account itself. */
   readonly member?: string;
   /**
@@ -155,6 +166,8 @@ export interface CallerBudget extends Budget {
   readonly resetsAt: number | null;
   /** The tag whose calls it counts; absent for all calls. */
   readonly tag?: { readonly name: string; readonly value: string };
+  /** The error that hid what is carried to it: calls that count in it are refused. Absent: that is known. */
+  readonly unsummed?: unknown;
 }
 
 export type TagBudget = CallerBudget & Required<Pick<CallerBudget, 'tag'>>;
@@ -219,6 +232,8 @@ declare module 'fastify' {
      * here.
      */
     actsAs?: MemberRole;
+    /** A changing route that makes no call, and is a part of calls: it uploads, cancels or deletes what they have. */
+    ofCalls?: true;
   }
 }
 

@@ -28,12 +28,14 @@ export interface CarryingLimit extends Pick<CarryingBudget, 'account' | 'scope' 
 export interface CarriedSums {
   /**
    * The sum for the period at `at` (epoch milliseconds). null if nothing is carried. Answers without the database if
-   * the period began at least CHANGING_MS after the change. Rejects with the database's error.
+   * the period began at least CHANGING_MS after the change. Never rejects: an error of the database is in the answer,
+   * for the calls that count in the limit.
    */
   useOf(limit: CarryingLimit, at: number): CarriedUse | null | Promise<CarriedUse | null>;
   /**
    * Must be called before a limit gets a new period. Computes and stores the sum, which takes long for an account with
-   * many calls. So after the change no call has to wait for it, on any gateway.
+   * many calls. So after the change no call has to wait for it, on any gateway. Never rejects, so that a limit whose
+   * sum cannot be read can be changed.
    */
   prepare(limit: Omit<CarryingLimit, 'countedSince'>): Promise<void>;
 }
@@ -93,8 +95,10 @@ export function createCarriedSums(
     const begun = performance.now();
     const sum = await readCarriedSum(database, budget, before?.sum ?? null, asOf - SETTLING_MS);
     const sumRead: SumRead = { sum, asOf, restMs: Math.max(REST_MS, (performance.now() - begun) * REST_TIMES) };
-    if (before === null || isFinal(sumRead, since)) {
-      const { edge, settled, spent, running } = sum;
+    const { edge, settled, spent, running } = sum;
+    // A limit costs nothing to set. So of an account that has spent nothing only a sum is kept that took long to read.
+    const isWorth = spent > 0n || running || sumRead.restMs > REST_MS;
+    if (isWorth && (before === null || isFinal(sumRead, since))) {
       await database.query(SQL.keepCarriedSum, [budget.id, edge, settled, spent, running ? 1 : 0, asOf, end]);
       await database.query(SQL.forgetCarriedSums, [asOf - KEPT_MS]);
     }
@@ -143,12 +147,17 @@ export function createCarriedSums(
       if (countedSince === null) return null;
       const { id, start, end } = budgetPeriod(budget.name, limitReset, at);
       if (start !== null && start >= countedSince + CHANGING_MS) return null;
-      return current({ ...budget, id, start }, end, countedSince);
+      return current({ ...budget, id, start }, end, countedSince).catch((unsummed: unknown) => ({
+        budget: id,
+        spent: 0n,
+        locked: 0n,
+        unsummed,
+      }));
     },
     async prepare({ limitReset, ...budget }) {
       const at = now();
       const { id, start, end } = budgetPeriod(budget.name, limitReset, at);
-      await current({ ...budget, id, start }, end, at);
+      await current({ ...budget, id, start }, end, at).catch(() => null);
     },
   };
 }

@@ -12,11 +12,9 @@ export {
   type AccountLimits,
   type BudgetRule,
   type CallRules,
-  LIMIT_RESETS,
   type LimitsOf,
   type LimitsSubject,
   NO_LIMITS,
-  type SpendLimit,
   type TagBudgetRule,
   USUAL_PERCENTAGES,
   budgetName,
@@ -26,6 +24,7 @@ export {
   tagBudgetName,
   patternsToText,
 } from './budgets.ts';
+export { createUnfundedAccounts, neverHadMoney } from './unfunded-accounts.ts';
 export { type AccountNote, type NoteStore, createNoteStore } from './notes.ts';
 export { callerLimits, createLimitedAccounts } from './caller-limits.ts';
 export { type EndUsers, type Tags, NAME_HEADERS, namesInHeaders, tagsOfCall, tagsToText, userOf } from './tags.ts';
@@ -73,7 +72,7 @@ export {
   MEMBER_ROLES,
   type AccountMember,
   type MemberStore,
-  ORGANISATIONS_MAX,
   createMemberStore,
+  organisationsMax,
   reaches,
 } from './member-store.ts';

@@ -35,14 +35,16 @@ export interface MemberStore {
     page: { readonly offset: number; readonly limit: number },
   ): Promise<readonly (AccountMember & { readonly label: string })[]>;
   /**
-   * Creates an account with `member` as its owner, and resolves with the owner. null if `member` has created
-   * ORGANISATIONS_MAX already, or if another account has this label or name, in any case of letters.
+   * Creates an account with `member` as its owner, and resolves with the owner. null if `member` has created `most`
+   * already, or if another account has this label or name, in any case of letters.
    */
   makeOrganisation(organisation: {
     readonly account: string;
     readonly label: string;
     readonly member: string;
     readonly name: string;
+    /** Default: of an account that had money. */
+    readonly most?: number;
   }): Promise<AccountMember | null>;
   countMade(member: string): Promise<number>;
   /** null if it is a member already, or if the account has MEMBERS_MAX members. */
@@ -68,8 +70,11 @@ export interface MemberStore {
   remove(account: string, member: string): Promise<boolean>;
 }
 
-/** Organisations that an account may create. Organisations where others made it an owner do not count. */
-export const ORGANISATIONS_MAX = 20;
+/**
+ * Organisations that an account may create, by whether it never had money. Organisations where others made it an owner
+ * do not count.
+ */
+export const organisationsMax = (isUnfunded: boolean): number => (isUnfunded ? 1 : 20);
 export const MEMBERS_MAX = 1_000;
 
 const SQL = loadStatements(import.meta.url, './sql/members.sql', [
@@ -78,6 +83,7 @@ const SQL = loadStatements(import.meta.url, './sql/members.sql', [
   'listOrganisations',
   'countMadeOrganisations',
   'insertOrganisation',
+  'noteFirstUse',
   'insertFirstOwner',
   'listKeysOfMember',
   'touchMembers',
@@ -109,14 +115,12 @@ export function createMemberStore(
         ...memberOf(row),
         label: row['label'] as string,
       })),
-    async makeOrganisation({ account, label, member, name }) {
+    async makeOrganisation({ account, label, member, name, most = organisationsMax(false) }) {
       if (await isLabelTaken(database, account, label)) return null;
       // The turn of labels is also that of organisations, so each insert counts those before it.
       const [owner] = await inTurn(database, LABELS_TURN, [
-        {
-          statement: SQL.insertOrganisation,
-          params: [account, label, now(), member, ORGANISATIONS_MAX, nameOf(label)],
-        },
+        { statement: SQL.insertOrganisation, params: [account, label, now(), member, most, nameOf(label)] },
+        { statement: SQL.noteFirstUse, params: [account] },
         { statement: SQL.insertFirstOwner, params: [account, member, name] },
       ]);
       return owner ? memberOf(owner) : null;

@@ -1,4 +1,4 @@
-export { PATTERN_CHARACTERS_MAX, PATTERNS_MAX, patternsFault } from './access.ts';
+export { nameInPattern, PATTERN_CHARACTERS_MAX, PATTERNS_MAX, patternsFault } from './access.ts';
 export {
   ACCOUNT_ID_PATTERN,
   DEVELOPMENT_ACCOUNT,
@@ -20,4 +20,4 @@ export {
   periodAt,
   periodName,
 } from './budgets.ts';
-export { fixedTagsFault, fixedTagsSchema, parseTag, tagsText } from './tags.ts';
+export { fixedTagsFault, fixedTagsSchema, parseTag, TAG_FORM, tagsText } from './tags.ts';

@@ -14,6 +14,9 @@ const WORDS_HEADER = 'x-litellm-tags';
 /** The most tags that are fixed on a key, so that a request has room for its own. */
 const FIXED_MAX = 4;
 const VALUE_MAX = 64;
+/** Each call keeps its tags. In UTF-8; a value of other letters than those of English has 32 to 48 characters. */
+const VALUE_BYTES_MAX = 96;
+export const TAG_FORM = `a name is a letter and at most 31 letters, digits, "_", "-" or "."; a value has 1 to ${VALUE_MAX} characters, and at most ${VALUE_BYTES_MAX} bytes`;
 
 const NAME = /^[A-Za-z][\w.-]{0,31}$/;
 const VALUE = /^[^\p{C}\p{Zl}\p{Zp}]{1,64}$/u;
@@ -100,8 +103,7 @@ function tagsInHeaders({ pairs, words, app }: TagHeaders, before: Tags | undefin
   return all;
 }
 
-const PAIRS =
-  'name=value pairs with commas between: a name is a letter and at most 31 letters, digits, "_", "-" or "."; a value has 1 to 64 characters';
+const PAIRS = `name=value pairs with commas between: ${TAG_FORM}`;
 
 function firstOf(headers: IncomingHttpHeaders, names: readonly string[]): string | null {
   for (const name of names) {
@@ -116,7 +118,12 @@ function pairOf(part: string): readonly [name: string | undefined, value: string
   return [at < 0 ? undefined : part.slice(0, at).trim(), part.slice(at + 1).trim()];
 }
 
-const shortened = (text: string): string => text.trim().slice(0, VALUE_MAX).toWellFormed().trim();
+function shortened(text: string): string {
+  const first = text.trim().slice(0, VALUE_MAX).toWellFormed();
+  // What is encoded ends between two characters.
+  return first.slice(0, encoder.encodeInto(first, new Uint8Array(VALUE_BYTES_MAX)).read).trim();
+}
+const encoder = new TextEncoder();
 
 /** Refuses tags that differ from those that are fixed on the key. `place`: where the request names them. */
 function refuseOthers(tags: Tags, fixed: Tags | undefined, place: string): void {
@@ -136,7 +143,8 @@ const partsOf = (header: string | readonly string[]): readonly string[] =>
     .map((part) => part.trim())
     .filter((part) => part !== '');
 
-const isTag = (name: string, value: string): boolean => NAME.test(name) && VALUE.test(value);
+const isTag = (name: string, value: string): boolean =>
+  NAME.test(name) && VALUE.test(value) && Buffer.byteLength(value) <= VALUE_BYTES_MAX;
 
 function addWord(tags: Record<string, string>, text: string): void {
   const at = text.indexOf(':');

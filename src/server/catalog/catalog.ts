@@ -266,7 +266,7 @@ export function otherEndpoint(name: string, requested: Primitive, catalog: Pick<
 }
 
 /** The maximum number of names to compare. It bounds the cost of a client that sends many misspelt names. */
-const COMPARED_MAX = 1_000;
+export const COMPARED_MAX = 1_000;
 /** The part of a name that is compared. With `COMPARED_MAX` it bounds the work to a turn of about a millisecond. */
 const COMPARED_CHARACTERS = 128;
 const SHOWN = 3;
@@ -275,8 +275,8 @@ const LEAST = 0.3;
 const LEAST_SHARE = 0.8;
 
 /**
- * The names that are most similar to an unknown name, best first. Similarity is the share of common character pairs
- * (Dice coefficient).
+ * The names that are most similar to an unknown name, best first; those that are as similar, in the order of `names`.
+ * Similarity is the share of common character pairs (Dice coefficient).
  */
 export function nearestNames(name: string, names: Iterable<string>): readonly string[] {
   // By pair, the last name that has it; the wanted one is 1. Sets of strings took sixteen times as long.
@@ -291,7 +291,7 @@ export function nearestNames(name: string, names: Iterable<string>): readonly st
     const score = (2 * shared) / Math.max(1, size + marked);
     if (score >= LEAST) scored.push({ name, score });
   }
-  scored.sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : 1));
+  scored.sort((a, b) => b.score - a.score);
   return scored
     .slice(0, SHOWN)
     .filter(({ score }) => score >= scored[0]!.score * LEAST_SHARE)

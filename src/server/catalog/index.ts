@@ -27,10 +27,13 @@ export { LATELY_MS } from './lately-served.ts';
 export {
   type Listing,
   byService,
+  firstServices,
+  inOneList,
   compare,
   descriptionOf,
   listedServices,
   listingsOf,
+  namesToCompare,
   primitivesOf,
   slugOf,
 } from './listings.ts';
@@ -39,6 +42,9 @@ export {
   type DirectEndpoint,
   type Endpoint,
   isOwn,
+  stopsAt,
+  stopsProperties,
+  viewStops,
   type Offer,
   type Provider,
   type TunnelEndpoint,

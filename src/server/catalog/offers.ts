@@ -229,5 +229,32 @@ export async function withFirstSeen(
   return offers.map((offer) => ({ ...offer, createdAt: seen.get(offer.id)! }));
 }
 
+/**
+ * Whether the provider of a model or an image model ends its work, and its bill, when the connection of a request is
+ * closed. `isStream`: its answer is streamed.
+ */
+export function stopsAt({ model, media }: Pick<Offer, 'model' | 'media'>, isStream: boolean): boolean {
+  const stops = (model ?? media)?.stops;
+  return stops === undefined || (stops === 'streams' && isStream);
+}
+
+/** The same as listings show it. A video is a job, which goes on. null for tools and agents, which are told. */
+export function viewStops(offers: readonly Offer[]) {
+  const { primitive } = offers[0]!;
+  if (primitive === 'tool' || primitive === 'agent') return { stops: null, stops_whole: null };
+  const all = (isStream: boolean) => primitive !== 'video' && offers.every((offer) => stopsAt(offer, isStream));
+  return { stops: all(true), stops_whole: all(false) };
+}
+
+const couldStop = (what: string) =>
+  ({
+    type: ['boolean', 'null'],
+    description: `Whether ${what} whose client leaves is ended at its provider, with what it costs. False: it is read on, and paid. null for tools and agents, which are told by their protocol.`,
+  }) as const;
+export const stopsProperties = {
+  stops: couldStop('a stream'),
+  stops_whole: couldStop('an answer in one piece'),
+} as const;
+
 /** The provider is in the operator's own file. It bills the operator, who believes what it reports. */
 export const isOwn = ({ endpoint }: Pick<Offer, 'endpoint'>): boolean => endpoint.kind === 'direct';

@@ -42,6 +42,8 @@ export interface ToolListings {
   leftOutOf(offer: Offer): readonly LeftOut[];
   /** null if the list is not known. */
   toolsOf(offer: Offer): readonly ListedTool[] | null;
+  /** Of the offers of a service, those whose lists are its lists, in the order in which they count. */
+  definers(offers: readonly Offer[]): readonly Offer[];
   version(): number;
 }
 

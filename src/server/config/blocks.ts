@@ -4,10 +4,11 @@ import { claimedNameFault, displayNameFault, providerNameFault, serviceNameFault
 import { show } from './problem.ts';
 import { complain, isTable, type ConfigReading, readTable, valuesOf, type ForeignKeys } from './reading.ts';
 import type { Table } from './toml.ts';
-import type { Primitive, Service, ServiceConfig, ServiceTarget } from './service.ts';
+import type { Primitive } from './names.ts';
+import type { Service, ServiceConfig, ServiceTarget } from './service.ts';
 import { AGENT_BLOCK } from './blocks/agent-block.ts';
 import type { BlockKind, BlockFile } from './blocks/block.ts';
-import type { OfferedBlock } from './known-providers.ts';
+import { KNOWN_PROVIDERS, knownProviderAt, type OfferedBlock } from './known-providers.ts';
 import { IMAGE_BLOCK } from './blocks/image-block.ts';
 import { MODEL_BLOCK } from './blocks/model-block.ts';
 import { TOOL_BLOCK } from './blocks/tool-block.ts';
@@ -48,8 +49,8 @@ export function readBlocks(
   const others = new Set(offered.map(({ path }) => path));
   const work = readEach<ServiceConfig>(file, { ...rules, offered }, reading, (kind, block, path) => {
     const read = readTable(block, path, { ...kind.offer, ...kind.target }, reading);
-    const offer = valuesOf(read, kind.offer);
     const target = valuesOf(read, kind.target);
+    const offer = withVendor(valuesOf(read, kind.offer), { kind, block, target });
     const say = complainAt(path, reading);
     const service = offer && kind.toService(offer, say);
     const where = target && kind.toTarget(target, say, place);
@@ -89,6 +90,20 @@ export function readOffers(
     const say = complainAt(path, reading);
     return offer && kind.toService(offer, say);
   });
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** The values of a block. What it does not say itself is that of a known vendor at its address. */
+function withVendor(
+  offer: Values | null,
+  { kind, block, target }: { readonly kind: AnyKind; readonly block: Table; readonly target: Values | null },
+): Values | null {
+  const url = target?.['params.api_base'];
+  if (offer === null || !('stops' in kind.offer) || block['stops'] !== undefined || typeof url !== 'string')
+    return offer;
+  const vendor = knownProviderAt(url);
+  return vendor === undefined ? offer : { ...offer, stops: KNOWN_PROVIDERS[vendor].stops ?? null };
 }
 
 const complainAt = (path: string, reading: ConfigReading) => (key: string, wrong: string, right: string) =>

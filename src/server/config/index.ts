@@ -20,7 +20,16 @@ export { checksummed, keccak, parseEvmAddress } from './evm-address.ts';
 export { type ExplainedOption, explainConfig, literalSecrets, loadConfig } from './file.ts';
 export { imageTokensMax } from './image-tokens.ts';
 export { isKey, keypairFileOption, privateKeyOption } from './key-options.ts';
-export { ALIAS_PREFIX, SORT_SUFFIXES, TUNNEL_PATH, domainFault, foldName, serviceNameFault } from './names.ts';
+export {
+  ALIAS_PREFIX,
+  PRIMITIVES,
+  type Primitive,
+  SORT_SUFFIXES,
+  TUNNEL_PATH,
+  domainFault,
+  foldName,
+  serviceNameFault,
+} from './names.ts';
 export { type NamedDifferences, configDifferences, secretsOf } from './option-values.ts';
 export { option } from './option.ts';
 export { PACKAGES } from './options/limits.ts';
@@ -29,7 +38,7 @@ export { otlpHeaderPairs } from './options/telemetry.ts';
 export { ConfigError, type ConfigProblem, WrongValue, nearest, show } from './problem.ts';
 export { type Environment, type ConfigReading, complain, isTable, readTable, unknownKey, valuesOf } from './reading.ts';
 export type { Table } from './toml.ts';
-export { type CapField, type CapName, readCapRefusal } from './refused-cap.ts';
+export { type CapField, type CapName } from './refused-cap.ts';
 export {
   type AgentFacts,
   type CommandTarget,
@@ -38,8 +47,6 @@ export {
   type MediaFacts,
   type ModelFacts,
   type ServiceTarget,
-  PRIMITIVES,
-  type Primitive,
   type Service,
   type ServiceConfig,
   contextDeclared,

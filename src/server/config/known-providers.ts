@@ -11,6 +11,8 @@ export interface KnownProvider {
   readonly name: string;
   /** The base address of its chat API. null if each account has its own: the file must give `api_base`. */
   readonly base: string | null;
+  /** Its hosts, if each account has its own address. */
+  readonly hosts?: RegExp;
   /** Environment variables that may have the base address, as the programs of the provider read it. */
   readonly baseVariable?: string;
   /** The usual environment variables of its key, in order of precedence. Empty: it usually needs no key. */
@@ -39,6 +41,12 @@ export interface KnownProvider {
   readonly searches?: string;
   /** It has OpenAI's API for speech and transcriptions, at the same address. */
   readonly audio?: true;
+  /**
+   * See `stops` of a model. The others run on the operator's machine. OpenRouter's page on streaming says at which
+   * providers a closed connection ends a stream and its bill, and that it ends no answer in one piece. A provider that
+   * the page does not have counts as one of the first.
+   */
+  readonly stops?: 'streams' | false;
   /** Its service tiers, at its own address. The first that fits a model counts, of each name. */
   readonly tiers?: readonly KnownTier[];
 }
@@ -112,6 +120,7 @@ const KNOWN = {
     searches: '10',
     tiers: OPENAI_TIERS,
     strict: true,
+    stops: 'streams',
   },
   anthropic: {
     name: 'Anthropic',
@@ -123,6 +132,7 @@ const KNOWN = {
     searches: '10',
     strict: true,
     forward: ['thinking'],
+    stops: 'streams',
   },
   google: {
     name: 'Google',
@@ -138,6 +148,7 @@ const KNOWN = {
     },
     searches: '35',
     strict: true,
+    stops: false,
   },
   mistral: {
     name: 'Mistral',
@@ -148,6 +159,7 @@ const KNOWN = {
     audio: true,
     strict: true,
     forward: ['random_seed', 'safe_prompt'],
+    stops: false,
   },
   groq: {
     name: 'Groq',
@@ -158,6 +170,7 @@ const KNOWN = {
     audio: true,
     strict: true,
     forward: ['reasoning_format'],
+    stops: false,
   },
   deepseek: {
     name: 'DeepSeek',
@@ -167,6 +180,7 @@ const KNOWN = {
     lists: MODELS,
     strict: true,
     forward: ['thinking'],
+    stops: 'streams',
   },
   xai: {
     name: 'xAI',
@@ -175,6 +189,7 @@ const KNOWN = {
     prices: 'x-ai',
     lists: MODELS,
     strict: true,
+    stops: 'streams',
   },
   together: {
     name: 'Together',
@@ -182,6 +197,7 @@ const KNOWN = {
     keyVariables: ['TOGETHER_API_KEY'],
     prices: 'together',
     lists: MODELS,
+    stops: 'streams',
   },
   openrouter: {
     name: 'OpenRouter',
@@ -190,6 +206,7 @@ const KNOWN = {
     prices: 'openrouter',
     lists: MODELS,
     forward: ['reasoning'],
+    stops: 'streams',
   },
   fireworks: {
     name: 'Fireworks',
@@ -197,6 +214,7 @@ const KNOWN = {
     keyVariables: ['FIREWORKS_API_KEY'],
     prices: 'fireworks',
     lists: MODELS,
+    stops: 'streams',
   },
   cerebras: {
     name: 'Cerebras',
@@ -206,6 +224,7 @@ const KNOWN = {
     lists: MODELS,
     strict: true,
     forward: ['reasoning_format'],
+    stops: 'streams',
   },
   moonshot: {
     name: 'Moonshot',
@@ -215,6 +234,7 @@ const KNOWN = {
     lists: MODELS,
     strict: true,
     forward: ['thinking'],
+    stops: 'streams',
   },
   zai: {
     name: 'Z.AI',
@@ -224,24 +244,29 @@ const KNOWN = {
     lists: MODELS,
     strict: true,
     forward: ['thinking'],
+    stops: 'streams',
   },
   azure: {
     name: 'Azure',
     base: null,
+    hosts: /\.(?:openai|services\.ai)\.azure\.com$/,
     keyVariables: ['AZURE_OPENAI_API_KEY', 'AZURE_API_KEY'],
     cap: 'max_completion_tokens',
     prices: 'azure',
     // Its list has all models of the region. Those that can be called are the deployments, which no key may list.
     lists: null,
     strict: true,
+    stops: 'streams',
   },
   bedrock: {
     name: 'Bedrock',
     base: null,
+    hosts: /^bedrock-runtime\.[a-z\d-]+\.amazonaws\.com$/,
     keyVariables: ['AWS_BEARER_TOKEN_BEDROCK'],
     prices: 'aws',
     lists: null,
     sdk: '@ai-sdk/amazon-bedrock',
+    stops: false,
   },
   ollama: {
     name: 'Ollama',
@@ -265,6 +290,21 @@ export type KnownProviderName = keyof typeof KNOWN;
 
 export const KNOWN_PROVIDERS: Readonly<Record<KnownProviderName, KnownProvider>> = KNOWN;
 export const KNOWN_PROVIDER_NAMES = Object.keys(KNOWN) as readonly KnownProviderName[];
+
+const hostOf = (url: string): string | undefined => URL.parse(url)?.host;
+
+const BY_HOST: ReadonlyMap<string | undefined, KnownProviderName> = new Map(
+  KNOWN_PROVIDER_NAMES.flatMap((name) => {
+    const { base } = KNOWN_PROVIDERS[name];
+    return base === null ? [] : [[hostOf(base), name] as const];
+  }),
+);
+
+/** The provider whose API has this address, whatever the path; undefined if it is of none that is known. */
+export function knownProviderAt(url: string): KnownProviderName | undefined {
+  const host = hostOf(url);
+  return BY_HOST.get(host) ?? KNOWN_PROVIDER_NAMES.find((name) => KNOWN_PROVIDERS[name].hosts?.test(host ?? ''));
+}
 
 /** A `[[providers]]` block: a provider that is known by name, whose models are offered at its list prices. */
 export interface ListedProvider {

@@ -1,5 +1,9 @@
 import { SERVICE_NAME_MAX, UNPRINTABLE, parseHost } from '#security';
 
+/** The kinds of services. They are peers, because all use the same pipeline and the same billing. */
+export const PRIMITIVES = ['model', 'tool', 'agent', 'image', 'video'] as const;
+export type Primitive = (typeof PRIMITIVES)[number];
+
 /** Suffixes with which consumers choose how a provider is picked. The name of a service cannot end in one. */
 export const SORT_SUFFIXES = { ':floor': 'price', ':nitro': 'throughput' } as const;
 
@@ -51,11 +55,18 @@ const BRIDGED: Readonly<Record<string, readonly string[]>> = {
   agents: ['mcp/', 'model/', 'image/', 'video/'],
 };
 
+/** The routes of HTTP+JSON below the address of an agent. */
+const ROUTE_LIKE = /(?:^|\/)(?:message:|tasks(?:\/|$)|card$|extendedAgentCard$)/i;
+
 /**
  * Returns the fault of a service's name in the registration of a connected provider. null for a valid name. A service
  * with an invalid name would get calls that are meant for another provider's service.
  */
 export function claimedNameFault(table: string, name: string): string | null {
+  if (table === 'agents' && ROUTE_LIKE.test(name))
+    return 'reads like a route of another agent, such as /tasks or /card';
+  const kind = PRIMITIVES.find((one) => name.toLowerCase().startsWith(`${one}:`));
+  if (kind !== undefined) return `begins with "${kind}:", which limits what a key may call to services of this kind`;
   const prefix = (Object.hasOwn(BRIDGED, table) ? BRIDGED[table]! : []).find((one) => name.startsWith(one));
   return prefix === undefined
     ? null
@@ -86,6 +97,7 @@ export function displayNameFault(name: string): string | null {
 /** Letters and digits that are easily taken for another one, in lower case. Pairs come first. */
 const LOOK_ALIKES: readonly (readonly [RegExp, string])[] = [
   [/rn/g, 'm'],
+  [/nn/g, 'm'],
   [/vv/g, 'w'],
   [/0/g, 'o'],
   [/[1i]/g, 'l'],

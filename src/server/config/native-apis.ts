@@ -12,6 +12,8 @@ export interface NativeApi {
    * Absent: `at` is the only one.
    */
   readonly answers?: RegExp;
+  /** Further paths of answers beside `at`. Absent: none. */
+  readonly more?: readonly string[];
   /** Its paths name their own version, so they replace that of the base address. */
   readonly isVersioned?: true;
   /** The headers with an API key. `bearer`: those of most APIs. Absent: these. */
@@ -73,6 +75,7 @@ export const NATIVE_APIS = {
     title: "OpenAI's Responses API",
     path: () => '/responses',
     at: '/responses',
+    more: ['/responses/compact'],
     headers: {},
     probe: {
       body: (model, stream) => ({

@@ -117,6 +117,46 @@ export function readCapRefusal(status: number, body: Uint8Array, field: CapField
   return fromDetail(answer['detail'], field, cap);
 }
 
+/** Characters at the beginning of an error that are the provider's own. Later text may be of the consumer. */
+const BEGINNING = 120;
+const UNKNOWN =
+  /unknown|unrecogni[sz]ed|unsupported|unexpected|forbidden|extra|not (?:be )?(?:permitted|supported|allowed)/i;
+
+/**
+ * Whether an error response names a field of the request. `unknown`: its beginning says that the provider does not know
+ * the field. `field`: a path with dots, whose members count alone, too.
+ */
+export function readFieldRefusal(status: number, body: Uint8Array, field: string): 'unknown' | 'named' | null {
+  if (status !== 400 && status !== 422) return null;
+  const answer = foreignObject(body, JSON_BOUNDS.providerError);
+  const texts = answer === null ? [Buffer.from(body.subarray(0, WORDS_MAX)).toString()] : textsOf(answer);
+  const names = new RegExp([field.replaceAll('.', '\\.'), ...field.split('.')].map(namePattern).join('|'), 'i');
+  const naming = texts.map((text) => text.slice(0, WORDS_MAX)).filter((text) => names.test(text));
+  if (naming.length === 0) return null;
+  const begins = naming.map((text) => text.slice(0, BEGINNING));
+  return begins.some((text) => names.test(text) && UNKNOWN.test(text)) ? 'unknown' : 'named';
+}
+
+/** The texts of an error, each with the name that stands beside it. */
+function textsOf(answer: JsonObject): readonly string[] {
+  const { error, detail } = answer;
+  const { message, param } = (error ?? {}) as JsonObject;
+  const pairs = Array.isArray(detail)
+    ? (detail.slice(0, 16) as readonly (JsonObject | null)[]).map((item) => [pathIn(item?.['loc']), item?.['msg']])
+    : [[param, message]];
+  return [...pairs, [error], [answer['message']], [detail]]
+    .map((texts) => texts.filter((text) => typeof text === 'string' && text !== '').join(': '))
+    .filter((text) => text !== '');
+}
+
+const pathIn = (loc: unknown): string => (Array.isArray(loc) ? loc.slice(0, 16).join('.') : '');
+
+/** A name that is also a word of the language counts in quotes or beside a colon. A longer path is another field. */
+function namePattern(name: string): string {
+  if (!name.includes('_')) return `["'\x60:] ?${name}(?![\\w.])|(?<![\\w\\\\])${name}["'\x60:]`;
+  return `(?<!\\w)${name.replaceAll('_', '[_ ]?')}(?!\\w|[.[]\\w)`;
+}
+
 /** undefined if the text is about something else. */
 function readWords(text: string, field: CapField, cap: number): CapRefusal | null | undefined {
   if (UNKNOWN_NAME.some((pattern) => pattern.exec(text)?.[1] === field)) {

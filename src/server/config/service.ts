@@ -6,10 +6,6 @@ import type { SdkTarget } from './blocks/sdk-options.ts';
 import type { CommandTarget, TOOL_BLOCK } from './blocks/tool-block.ts';
 import type { VIDEO_BLOCK } from './blocks/video-block.ts';
 
-/** The kinds of services. They are peers, because all use the same pipeline and the same billing. */
-export const PRIMITIVES = ['model', 'tool', 'agent', 'image', 'video'] as const;
-export type Primitive = (typeof PRIMITIVES)[number];
-
 /**
  * An offer of a provider, as its file and its registration declare it. It has no secrets, and does not say where the
  * service runs. Its fields are defined by the rows of the options in `blocks/`. `variants` has the rates of parts with

@@ -9,7 +9,9 @@ export const REALTIME = 'realtime';
 export type ModelWire = NativeWireName | 'chat' | typeof REALTIME;
 
 const APIS: readonly NativeApi[] = Object.values(NATIVE_APIS);
-const BY_PATH: ReadonlyMap<string, NativeApi> = new Map(APIS.map((api) => [api.at, api]));
+const BY_PATH: ReadonlyMap<string, NativeApi> = new Map(
+  APIS.flatMap((api) => [api.at, ...(api.more ?? [])].map((path) => [path, api] as const)),
+);
 const BY_PREFIX: readonly NativeApi[] = APIS.filter(({ at }) => at.endsWith('/'));
 
 /** The API that a path below the base address of a provider belongs to; undefined for chat and all others. */

@@ -1,4 +1,4 @@
-import { eventText, editText, lengthOf, type MarkedText, OWN_TURN_BYTES, piecesOfText } from '#wire';
+import { eventText, editText, lengthOf, type MarkedText, OWN_TURN_BYTES, piecesOfText, STREAM_HEADERS } from '#wire';
 import type { KeepAlive, Silent } from './keep-alive.ts';
 import { type ClientSink, endInSlices } from './reply-sink.ts';
 
@@ -40,11 +40,7 @@ interface ClientAnswerOptions {
 
 const COMMENT = Buffer.from(': keep-alive\n\n');
 
-const EVENT_STREAM_HEADERS = {
-  'content-type': 'text/event-stream',
-  'cache-control': 'no-cache, no-transform',
-  'x-accel-buffering': 'no',
-} as const;
+const EVENT_STREAM_HEADERS = { 'content-type': 'text/event-stream', ...STREAM_HEADERS } as const;
 
 /**
  * An answer that is JSON by default. It becomes an event stream with its first event, or after a long silence, because

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { GatewayError } from '#errors';
-import { networkOf, type Trust } from '#security';
+import { networkLevels, networkOf, type Trust } from '#security';
 import { Shares } from '#wire';
 import type { NetworkBudgets } from '#wire/budgets';
 import { refuseUpgrade } from './upgrades.ts';
@@ -14,7 +14,7 @@ import { refuseUpgrade } from './upgrades.ts';
  * closing it at its first chunks would cost twenty times as much.
  */
 export function shareConnections(server: Server, max: number, trust: Trust | undefined, chunks: NetworkBudgets): void {
-  const shares = new Shares(max);
+  const shares = new Shares(max, max, networkLevels);
   server.on('connection', (socket: Socket) => {
     const { remoteAddress: address } = socket;
     // A socket of the file system, or a client that is gone.
@@ -36,7 +36,7 @@ const refusal = (held: number): GatewayError =>
       })
     : new GatewayError(
         'rate_limit_exceeded',
-        `Your network has ${held} connections to this gateway, which is its share of limits.connections_max: use them again, or close some`,
+        `Your network has ${held} connections to this gateway, which is the share that it and the networks around it have of limits.connections_max: use them again, or close some`,
         { retryAfterS: 1 },
       );
 

@@ -198,30 +198,37 @@ export function endConnectionOf(request: IncomingMessage): void {
 }
 
 /**
- * Whether a request was refused because too many others wait on its connection, or because its body is too slow. The
- * connection then ends, and later requests on it are not read.
+ * Whether a request was refused because too many others wait on its connection, because its body is too slow, or
+ * because nobody knows where its body ends. The connection then ends, and later requests on it are not read.
  */
 const endsItsConnection = (request: IncomingMessage): boolean => refused.has(request);
+
+/** Whether a body has an end: Node reads none of another coding, and drops the connection. */
+const hasEnd = ({ headers }: IncomingMessage): boolean =>
+  /(?:^|[, \t])chunked$/i.test(headers['transfer-encoding'] ?? 'chunked');
 
 /**
  * Refuses requests that are sent while too many others wait for answers, and closes their connection. All requests of
  * one packet begin in one turn of the event loop: up to 250 in 64 KiB. HTTP/1.1 lets a server close a connection at any
- * time. The client can send unanswered requests again.
+ * time. The client can send unanswered requests again. A request whose body has no end is refused likewise.
  */
 export function refusePipelines(server: FastifyInstance): void {
   server.addHook('onRequest', (request, reply, done) => {
     const socket: WaitingSocket = request.raw.socket;
     const ahead = (socket[WAITING] ?? 0) + 1;
     socket[WAITING] = ahead;
-    if (ahead <= AHEAD_MAX) return done();
+    const isAhead = ahead > AHEAD_MAX;
+    if (!isAhead && hasEnd(request.raw)) return done();
     refused.add(request.raw);
     void reply.header('connection', 'close');
     done(
-      new GatewayError(
-        'rate_limit_exceeded',
-        `More than ${AHEAD_MAX} requests wait for answers on this connection: open another one`,
-        { retryAfterS: 1 },
-      ),
+      isAhead
+        ? new GatewayError(
+            'rate_limit_exceeded',
+            `More than ${AHEAD_MAX} requests wait for answers on this connection: open another one`,
+            { retryAfterS: 1 },
+          )
+        : new GatewayError('invalid_request', 'The request is not valid HTTP: its transfer-encoding is unknown'),
     );
   });
   server.addHook('onResponse', (request, _reply, done) => {

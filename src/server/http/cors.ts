@@ -1,5 +1,5 @@
 import cors from '@fastify/cors';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
 /** Response headers that scripts of a page may read: costs, provider, ids, limits. */
 const EXPOSED = [
@@ -27,6 +27,7 @@ const EXPOSED = [
   'x-should-retry',
   'x-task-status',
   'x-tollgate-dropped',
+  'x-tollgate-stops',
   'x-tollgate-wire',
 ];
 
@@ -48,4 +49,49 @@ export async function allowPages(server: FastifyInstance, origins: readonly stri
     // An OPTIONS request that is not a preflight is answered with the methods of the path.
     strictPreflight: false,
   });
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Pages of every origin may use the route, whatever the operator lists: no cookie counts there. */
+    readonly anyPage?: true;
+    /** `@fastify/cors` leaves the route alone. */
+    readonly cors?: false;
+  }
+}
+
+/** Lets every page use the routes with `anyPage`, and answers their preflights. Call it before any route is added. */
+export function allowAnyPage(server: FastifyInstance): void {
+  server.addHook('onRoute', function (route) {
+    const { config, method, routePath, constraints, onRequest = [] } = route;
+    if (config?.anyPage !== true || method === 'OPTIONS') return;
+    const ownConfig = { ...config, cors: false } as const;
+    route.config = ownConfig;
+    route.onRequest = [openToPages, ...[onRequest].flat()];
+    if (method === 'HEAD') return;
+    this.route({
+      method: 'OPTIONS',
+      url: routePath,
+      schema: { hide: true },
+      config: ownConfig,
+      ...(constraints ? { constraints } : {}),
+      onRequest: openToPages,
+      handler: (request, reply) => {
+        const { 'access-control-request-headers': headers } = request.headers;
+        void reply.headers({
+          'access-control-allow-methods': [method].flat().join(', '),
+          'access-control-max-age': DAY_S,
+        });
+        return reply
+          .headers(headers === undefined ? {} : { 'access-control-allow-headers': headers })
+          .code(204)
+          .send();
+      },
+    });
+  });
+}
+
+function openToPages(_request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  void reply.header('access-control-allow-origin', '*');
+  done();
 }

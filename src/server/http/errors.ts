@@ -6,7 +6,7 @@ import { isExactNumber } from '#wire';
 import { LedgerUnavailable, LOST } from '#billing';
 import { nearest } from '#config';
 
-/** PostgreSQL's SQLSTATE for a text with U+0000. The embedded engine can store such a text. */
+/** PostgreSQL's SQLSTATE for a text with U+0000, which the embedded engine stores. In JSON, rowsParam replaces it. */
 const UNSTORABLE_CHARACTER = '22021';
 
 /** Whether the disk of the database is full, so that nothing can be written. */

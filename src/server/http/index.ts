@@ -11,9 +11,10 @@ export {
   withoutEndSlashes,
 } from './error-table.ts';
 export { MUST_BE, bodyTypesOf, toGatewayError, unknownMember } from './errors.ts';
-export { type MemoryHold, createHeldMemory } from './held-memory.ts';
+export { createHeldMemory } from './held-memory.ts';
 export { bodyOrForm, formParts, formSchema } from './form.ts';
 export { requestIdOf } from './http-server.ts';
+export { requestInside } from './inside.ts';
 export { type KeepAlive, createKeepAlive, createSilent } from './keep-alive.ts';
 export { FormBody, type PieceSource, PiecedBody } from './pieced-body.ts';
 export { type ClientSink, type ReplySink, createHttpSink, endInSlices, slicesOf, writeSlices } from './reply-sink.ts';

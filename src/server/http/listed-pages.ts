@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { GatewayError } from '#errors';
+import { networkLevels } from '#security';
 import { dropOldest, inTurns, ownTurn, Places, Shares } from '#wire';
 import type { TaggedPage } from './tagged-page.ts';
 
@@ -111,7 +112,7 @@ export class ListedPages {
   readonly #pages = new Map<string, CachedPage>();
   #keptOf = -1;
   readonly #places = new Places({ total: 1, perShare: 1 });
-  readonly #waiting = new Shares(WAITING_MAX);
+  readonly #waiting = new Shares(WAITING_MAX, WAITING_MAX, networkLevels);
 
   constructor(version: () => number) {
     this.#version = version;

@@ -1,10 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { STRICT_PREFIX } from './error-table.ts';
+import { STRICT_PREFIX, withoutEndSlashes } from './error-table.ts';
 
 /*
- * Addresses that clients make of a base URL without `/api`, and those of Google's and Cohere's APIs. The router sees
- * one form of each.
+ * Addresses that clients make of a base URL without `/api`, those of Google's and Cohere's APIs, and those that people
+ * paste with a slash at their end. The router sees one form of each.
  */
+
+/** Addresses of programs. Pages are not among them: `/models/` is another place than `/models`. */
+const OF_PROTOCOLS = /^\/(?:mcp|a2a|(?:api\/)?v\d\w*)\//;
 
 /** The beginning of the addresses of Google's API, for the router. */
 const GOOGLE_MODELS = '/api/v1beta/models';
@@ -23,12 +26,13 @@ const COHERES = /^\/v2\/rerank(?=[/?]|$)/;
 
 /** The address that the router gets for the address that a client asked for. */
 export function rewrittenAddress({
-  url = '/',
+  url: written = '/',
   headers,
 }: {
   readonly url?: string | undefined;
   readonly headers: IncomingHttpHeaders;
 }): string {
+  const url = withoutSlash(written);
   const google = GOOGLES.exec(url);
   if (google !== null && (google[1] === 'v1beta' || METHOD.test(url) || isGoogles(headers)))
     return GOOGLE_MODELS + withOneName(url.slice(google[0].length));
@@ -36,6 +40,15 @@ export function rewrittenAddress({
   if (bare !== null) return GOOGLE_MODELS + withOneName(url.slice(bare[0].length));
   return url.startsWith(STRICT_PREFIX) || COHERES.test(url) ? `/api${url}` : url;
 }
+
+function withoutSlash(url: string): string {
+  const query = url.indexOf('?');
+  const end = query === -1 ? url.length : query;
+  if (url.charCodeAt(end - 1) !== SLASH || !OF_PROTOCOLS.test(url)) return url;
+  return withoutEndSlashes(url.slice(0, end)) + url.slice(end);
+}
+
+const SLASH = 0x2f;
 
 /** Whether a client of Google's API asks. OpenAI's API has lists of models at the same addresses. */
 const isGoogles = (headers: IncomingHttpHeaders): boolean => headers['x-goog-api-key'] !== undefined;

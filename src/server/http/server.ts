@@ -7,7 +7,7 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify';
-import type { Trust, OwnOrigin } from '#security';
+import { CREDENTIAL_HEADERS, type Trust, type OwnOrigin } from '#security';
 import { type GatewayError, isOfProvider } from '#errors';
 import { parseJson } from '#wire';
 import type { LimitsConfig } from '#config';
@@ -15,10 +15,11 @@ import { answerClientError, requestIdOf } from './http-server.ts';
 import { dialectOf, toHttpError } from './error-table.ts';
 import { compileOnce } from './schemas.ts';
 import { createChunkBudgets } from './body-chunks.ts';
+import { allowAnyPage } from './cors.ts';
 import { answerBeforeTheBody, countChunks, refusePipelines } from './connections.ts';
 import { addRequestBodies, readBytes } from './request-bodies.ts';
 import { type BodyRefusal, PARSED_JSON } from './body-memory.ts';
-import { addOwnOrigin } from './request-context.ts';
+import { addOwnOrigin, hasCredentials } from './request-context.ts';
 import { bodyTypesOf, toGatewayError } from './errors.ts';
 import { rewrittenAddress } from './rewritten-address.ts';
 import { shareConnections } from './connection-places.ts';
@@ -127,6 +128,7 @@ export function createServer({
 
   namePlugins(server);
   addOwnOrigin(server, ownOrigin);
+  allowAnyPage(server);
 
   // Compiled at a route's first request. Most routes of a process never get one, and compiling all schemas would take
   // most of the start.
@@ -136,7 +138,7 @@ export function createServer({
       compiled ??= httpPart === 'body' ? compileStrict(schema) : compileCoercing(closed(schema, httpPart));
       const valid = compiled(data);
       validate.errors = compiled.errors ?? null;
-      return valid;
+      return valid && (httpPart === 'body' || numbersAreExact(data, validate));
     };
     return validate;
   });
@@ -185,7 +187,8 @@ export function createServer({
   });
   // A page that its client does not read must not stay in memory for ever: it may be the last reference to an old
   // version of its bytes. Replies of calls do not pass here and have their own timeout.
-  server.addHook('onSend', (request, _reply, payload, done) => {
+  server.addHook('onSend', (request, reply, payload, done) => {
+    keepFromCaches(request, reply);
     const { socket } = request.raw;
     // A request from inside this process has no real socket.
     if (sizeOf(payload) > SMALL_PAGE_BYTES && socket instanceof Socket) socket.setTimeout(limits.clientStallMs);
@@ -204,6 +207,35 @@ export function createServer({
   });
 
   return server;
+}
+
+/**
+ * An answer whose route names no cache is that of its credential. HTTP protects only answers to `Authorization`, and
+ * not those to the other headers with credentials or to cookies, from shared caches (RFC 9111, section 3.5).
+ */
+function keepFromCaches(request: FastifyRequest, reply: FastifyReply): void {
+  if (reply.hasHeader('cache-control')) return;
+  if (hasCredentials(request.headers)) void reply.header('cache-control', 'private, no-store');
+  const vary = reply.getHeader('vary');
+  void reply.header('vary', vary === undefined ? BY_CREDENTIAL : `${String(vary)}, ${BY_CREDENTIAL}`);
+}
+
+const BY_CREDENTIAL = [...CREDENTIAL_HEADERS, 'cookie', 'x-tollgate-account'].join(', ');
+
+/**
+ * Whether the numbers that the validator made of texts in an address are those texts. Ajv takes `1e400` for an infinite
+ * number, which it compares with no bound, and no database counts to it or to 2^53 + 1.
+ */
+function numbersAreExact(data: unknown, validate: Partial<Pick<ValidateFunction, 'errors'>>): boolean {
+  for (const [name, value] of Object.entries(data as Readonly<Record<string, unknown>>)) {
+    if (typeof value !== 'number' || Math.abs(value) <= Number.MAX_SAFE_INTEGER) continue;
+    const comparison = value > 0 ? '<=' : '>=';
+    const params = { comparison, limit: Math.sign(value) * Number.MAX_SAFE_INTEGER };
+    const keyword = value > 0 ? 'maximum' : 'minimum';
+    validate.errors = [{ keyword, instancePath: `/${name}`, schemaPath: '', params, parentSchema: {}, data: value }];
+    return false;
+  }
+  return true;
 }
 
 /** The most bytes of a request's headers, and so of its address. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { inTurns } from '#wire';
 
 export interface TaggedPage {
   readonly body: Buffer;
@@ -51,34 +52,62 @@ interface FreshPageOptions {
 const QUICK_MS = 20;
 /** A slower page is kept for at least this many times the time that it took. */
 const REST_TIMES = 10;
+/** Work on a page in one turn of the event loop. */
+const TURN_MS = 5;
 
 /**
- * A page that is made again when its version has increased or when it is older than `freshMs`. A page of all offers
- * takes milliseconds, and anybody may request it without a credential. With very many offers it takes longer, and is
- * then kept longer. So neither clients nor providers that change their offers all the time can keep this process busy
- * with it.
+ * A page with the rows in `data`, which is made again when its version has increased or when it is older than
+ * `freshMs`. A page of all offers takes milliseconds, and anybody may request it without a credential. With very many
+ * offers it takes longer: it is then made in turns of the event loop, and kept longer. So neither clients nor providers
+ * that change their offers all the time can keep this process busy with it. `rows` makes one row at each step.
  */
 export function createFreshPage(
-  make: () => unknown,
+  rows: () => Iterable<object>,
   { version, now, freshMs = 250, worked = threadWork }: FreshPageOptions,
-): () => TaggedPage {
-  let page: TaggedPage | null = null;
+): () => Promise<TaggedPage> {
+  let page: Promise<TaggedPage> | null = null;
+  let isMade = false;
   let madeAt = 0;
   let madeOf = 0;
   let restMs = 0;
+  const noteWork = (workMs: number) => {
+    restMs = workMs > QUICK_MS ? workMs * REST_TIMES : 0;
+    isMade = true;
+  };
   return () => {
     // The absolute value: a clock that was set back must not keep a page for longer.
     const age = Math.abs(now() - madeAt);
-    if (!page || (age >= restMs && (madeOf !== version() || age >= freshMs))) {
+    const isDue = isMade && age >= restMs && (madeOf !== version() || age >= freshMs);
+    if (page === null || isDue) {
       madeOf = version();
       madeAt = now();
-      const begun = worked();
-      page = tagPage(make());
-      const took = worked() - begun;
-      restMs = took > QUICK_MS ? took * REST_TIMES : 0;
+      isMade = false;
+      page = inTurns(writeRows(rows, worked, noteWork), TURN_MS);
+      page.catch(() => (page = null));
     }
     return page;
   };
+}
+
+/** Writes one row at each step. `onEnd` gets the CPU milliseconds of all steps. */
+function* writeRows(
+  rows: () => Iterable<object>,
+  worked: () => number,
+  onEnd: (workMs: number) => void,
+): Generator<void, TaggedPage, undefined> {
+  const texts: string[] = [];
+  let workMs = 0;
+  let begun = worked();
+  for (const row of rows()) {
+    texts.push(JSON.stringify(row));
+    workMs += worked() - begun;
+    yield;
+    begun = worked();
+  }
+  const body = Buffer.from(`{"data":[${texts.join(',')}]}`);
+  const etag = tagOf(body);
+  onEnd(workMs + worked() - begun);
+  return { body, etag };
 }
 
 /** CPU time of this thread in milliseconds. Other work on the machine does not count. */

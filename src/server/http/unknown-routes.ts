@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
 import { dialectOf, withoutEndSlashes } from './error-table.ts';
+import { isHandshake, UPGRADE_REQUIRED, upgradeError } from './upgrades.ts';
 
 /**
  * Answers requests without a route. The returned function tells whether the request has none: it has then sent the
@@ -32,6 +33,7 @@ export function refuseUnknownRoutes(
         });
       return tell(new GatewayError('not_found', asAsked(words, request)));
     }
+    if (isHandshake(request.raw)) return refuseHandshake(request, reply);
     const allow = methods.join(', ');
     if (request.method === 'OPTIONS') return reply.code(204).header('allow', allow).send();
     return tell(
@@ -49,17 +51,26 @@ export function refuseUnknownRoutes(
       return true;
     }
     if (hasTooLongName(request)) throw nameTooLong();
-    return false;
+    if (!isHandshake(request.raw)) return false;
+    void refuseHandshake(request, reply);
+    return true;
   };
 }
+
+/** A protocol that is not spoken at an address is refused by the code for that, which its clients understand. */
+const refuseHandshake = (request: FastifyRequest, reply: FastifyReply) =>
+  reply
+    .code(UPGRADE_REQUIRED)
+    .headers({ upgrade: 'HTTP/1.1', connection: 'upgrade' })
+    .send(upgradeError(`${request.url.split('?', 1)[0]!.slice(0, 200)} takes no WebSockets. Send plain HTTP requests`));
 
 /** Words with addresses below `/v1`, for a client that asked there: it would meet another dialect below `/api/v1`. */
 const asAsked = (words: string, request: FastifyRequest): string =>
   dialectOf(request) === 'openai' ? words.replaceAll(' /api/v1/', ' /v1/').replace(/^\/api\/v1\//, '/v1/') : words;
 
 /**
- * Whether a path ends with a slash, although its route continues with a name: `/api/v1/models/`. The router takes it
- * for an empty name. MCP and A2A addresses may end with a slash.
+ * Whether a path ends with a slash, although its route continues with a name: `/models/`. The router takes it for an
+ * empty name. Addresses of protocols have no slash at their end here, see rewrittenAddress.
  */
 function lacksItsName(request: FastifyRequest): boolean {
   const { url } = request;
@@ -89,7 +100,7 @@ const nameTooLong = () =>
 
 const SLASH = 0x2f;
 
-const OF_NAMES = /^\/(?:(?:api|admin)\/v1(?:beta)?\/(?!mcp\/|a2a\/)|(?:models|tools|agents|images|videos|providers)\/)/;
+const OF_NAMES = /^\/(?:admin\/v1|models|tools|agents|images|videos|providers)\//;
 
 type PageHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 
@@ -254,8 +265,6 @@ const shownPath = (url: string): string =>
 const NO_OAUTH =
   'OAuth clients do not register at this address. If programs can sign in at this gateway, /.well-known/oauth-authorization-server names the right one. Otherwise give the client an API key, as the header "Authorization: Bearer <key>"';
 
-const OF_API = /^\/api\/v1\//;
-
 /**
  * The text of a 404 for an address that does not exist. `path`: without its query. `exists`: whether another path
  * exists. `appendedIn`: see KnownRoutes. Clients show the text to people who did not choose the address, because the
@@ -270,8 +279,8 @@ function missingEndpoint(
   if (path === '/register') return NO_OAUTH;
   const bare = withoutEndSlashes(path);
   const appended = appendedIn(bare);
-  // Outside of the API, what clients append is a page: `/models` shows models to people.
-  const isThere = bare !== '' && bare !== path && (appended === undefined || OF_API.test(path)) && exists(bare);
+  // What clients append is a page here: `/models` shows models to people.
+  const isThere = bare !== '' && bare !== path && appended === undefined && exists(bare);
   if (isThere)
     return `No such endpoint: ${method} ${path.slice(0, 200)}. It is at ${bare.slice(0, 200)}, without the slash at its end`;
   const base = appended === undefined ? '' : ` It is at ${appended}: check the base URL of the client.`;

@@ -2,7 +2,7 @@ import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { GatewayError } from '#errors';
-import { toHttpError, type Dialect } from './error-table.ts';
+import { toHttpError, type Dialect, withoutEndSlashes } from './error-table.ts';
 
 /* WebSockets: which addresses take them, and how a handshake is refused. */
 
@@ -26,7 +26,7 @@ export function addUpgrade({ server }: FastifyInstance, path: string, accept: Ac
 }
 
 const acceptOf = (server: object, { url = '' }: IncomingMessage): AcceptUpgrade | undefined =>
-  accepting.get(server)?.get(url.split('?', 1)[0]!);
+  accepting.get(server)?.get(withoutEndSlashes(url.split('?', 1)[0]!));
 
 /**
  * Whether a request with an Upgrade header asks for a WebSocket at a path that takes them. All other upgrade requests
@@ -36,11 +36,42 @@ export const asksForUpgrade = (server: Server, request: IncomingMessage): boolea
   request.headers.upgrade?.toLowerCase() === 'websocket' && acceptOf(server, request) !== undefined;
 
 /**
- * Answers a handshake with an error in the usual format, and closes its socket. Fastify cannot answer it, because it is
- * no longer an HTTP exchange.
+ * Whether a request is a whole WebSocket handshake. One that gets to a route is at a path that takes none. If a proxy
+ * dropped `Connection`, the route itself may say so.
  */
-export function refuseUpgrade(socket: Socket, error: GatewayError, requestId: string, dialect: Dialect = 'own'): void {
-  const { status, headers, body } = toHttpError(error, dialect);
+export const isHandshake = ({ method, headers }: IncomingMessage): boolean =>
+  method === 'GET' &&
+  headers.upgrade?.toLowerCase() === 'websocket' &&
+  headers['sec-websocket-key'] !== undefined &&
+  headers.connection?.toLowerCase().includes('upgrade') === true;
+
+/**
+ * Answers a handshake with an error in the usual format, and closes its socket. Fastify cannot answer it, because it is
+ * no longer an HTTP exchange. `error`: a text for 426, after which clients that can do without a WebSocket do so.
+ */
+export function refuseUpgrade(
+  socket: Socket,
+  error: GatewayError | string,
+  requestId: string,
+  dialect: Dialect = 'own',
+): void {
+  if (typeof error === 'string')
+    refuseWith(socket, { status: UPGRADE_REQUIRED, headers: {}, body: upgradeError(error) }, requestId);
+  else refuseWith(socket, toHttpError(error, dialect), requestId);
+}
+
+/** The body of an answer with 426. */
+export const upgradeError = (message: string) => ({
+  error: { message, type: 'invalid_request', code: UPGRADE_REQUIRED, param: null },
+});
+
+export const UPGRADE_REQUIRED = 426;
+
+function refuseWith(
+  socket: Socket,
+  { status, headers, body }: Pick<ReturnType<typeof toHttpError>, 'status' | 'headers'> & { readonly body: unknown },
+  requestId: string,
+): void {
   const text = JSON.stringify(body);
   const lines = {
     date: new Date().toUTCString(),

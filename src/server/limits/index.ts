@@ -13,11 +13,12 @@ export { type EventTurns, createEventTurns } from './event-turns.ts';
 export { type RateLimiter, UNLIMITED, spendTokens } from './rate-limiter.ts';
 export { createRateLimiter } from './redis-limiter.ts';
 export {
-  type Counter,
   LISTEN_MS,
   OVER,
   type StreamQuota,
   type StreamSlot,
   createCounter,
   createStreamQuota,
+  createStreamShares,
+  type StreamShares,
 } from './stream-quota.ts';

@@ -1,13 +1,26 @@
+import { PartyShares, partyOf } from '#wire/places';
+
+/** The streams of all accounts, see PartyShares. */
+export type StreamShares = PartyShares;
+export const createStreamShares = (max: number): StreamShares => new PartyShares(max);
+
 /**
  * The longest time that a stream lasts, in milliseconds. Then it ends with its last event and its client reconnects.
  * The timeout of its call is longer.
  */
 export const LISTEN_MS = 3_600_000;
 
-/** A limited number of event streams for each account. */
+/** The owner of a stream. */
+interface StreamOwner {
+  readonly account: string;
+  /** The part of the account, see ownPartOf. Absent or null: the whole. */
+  readonly within?: string | null;
+}
+
+/** A limited number of event streams for each account, which its parts share. */
 export interface StreamQuota {
-  /** null if the account has too many streams, or if the gateway stops: see `refusal`. */
-  take(account: string): StreamSlot | null;
+  /** null if the owner has its share of streams, or if the gateway stops: see `refusal`. */
+  take(owner: StreamOwner): StreamSlot | null;
   /** The reason for a refusal: the gateway's error code, its HTTP status, and a sentence. */
   refusal(): {
     readonly code: 'rate_limit_exceeded' | 'service_unavailable';
@@ -30,23 +43,24 @@ export interface StreamSlot {
 
 interface StreamQuotaOptions {
   readonly max: number;
-  /** The number of streams of each account, if several StreamQuota are counted together; default these alone. */
-  readonly ofAccount?: Counter;
+  /** The streams of all, if several StreamQuota with one `max` are counted together; default these alone. */
+  readonly ofAccounts?: PartyShares;
   readonly lastsMs?: number;
 }
 
 export function createStreamQuota({
   max,
-  ofAccount = createCounter(),
+  ofAccounts = new PartyShares(max),
   lastsMs = LISTEN_MS,
 }: StreamQuotaOptions): StreamQuota {
   const open = new Set<AbortController>();
   let draining = false;
 
   return {
-    take(account) {
-      if (draining || ofAccount.countOf(account) >= max) return null;
-      ofAccount.add(account, 1);
+    take(owner) {
+      const party = partyOf(owner);
+      if (draining || !ofAccounts.mayTake(party)) return null;
+      ofAccounts.take(party);
       const stop = new AbortController();
       open.add(stop);
       const end = () => stop.abort(OVER);
@@ -57,7 +71,7 @@ export function createStreamQuota({
         leave() {
           clearTimeout(timer);
           open.delete(stop);
-          ofAccount.add(account, -1);
+          ofAccounts.leave(party);
           end();
         },
       };
@@ -68,7 +82,7 @@ export function createStreamQuota({
         : {
             code: 'rate_limit_exceeded',
             status: 429,
-            message: `This account listens on ${max} streams, which is its limit: end one of them first`,
+            message: `This account, or this key with the other keys of it, listens on ${max} streams, which is its limit: end one of them first`,
           },
     get draining() {
       return draining;

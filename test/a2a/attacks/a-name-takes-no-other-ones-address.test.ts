@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { LEGACY_REST, MESSAGE_PRICE, REST, useCallsWorld } from '../calls/support/calls-world.ts';
+import { agentBlock, startCardedAgent } from '../../support/a2a-agent/index.ts';
 import { serveRaw, taskResult } from '../calls/support/raw-served.ts';
 import { readRegistration, RegistrationError } from '../../../src/gateway/network/registry/document.ts';
 
@@ -13,9 +14,15 @@ const answering = (id: string) => (exchange: Parameters<Parameters<typeof serveR
 };
 
 test('an agent whose name looks like a route of another one is not sent what is for that', async () => {
-  const { url } = await serveRaw(calls.world, answering('good'), { name: 'good/agent' });
-  for (const name of ['good/agent/message:send', 'good/agent/v1', 'good/agent/v1/message:send'])
-    await serveRaw(calls.world, answering('evil'), { name, provider: `Evil ${name.length}`, pricing: 'per_call = 1' });
+  const evil = await startCardedAgent(answering('evil'), { versions: ['1.0', '0.3'], streaming: true });
+  onTestFinished(() => evil.close());
+  const named = { name: 'good/agent/v1', pricing: 'per_call = 1' };
+  const beside = agentBlock({ ...named, endpoint: evil.url, provider: 'Good' });
+  const { url } = await serveRaw(calls.world, answering('good'), { name: 'good/agent', provider: 'Good', beside });
+  // Nobody else may offer such a name.
+  await expect(serveRaw(calls.world, answering('evil'), { name: 'good/agent/v2' })).rejects.toThrow(
+    'has the same first part',
+  );
   const spent = await calls.spent(async () => {
     for (const wire of [REST, LEGACY_REST])
       expect((await calls.talk(url, wire).sent('hello')).text).toContain('"good-');
@@ -35,6 +42,10 @@ test.each([
   ['tools', 'model/gpt'],
   ['agents', 'model/gpt'],
   ['agents', 'mcp/files'],
+  ['agents', 'good/agent/message:send'],
+  ['agents', 'good/agent/v1/message:send'],
+  ['agents', 'good/agent/tasks/1'],
+  ['agents', 'tasks'],
   ['models', 'image/a/paint'],
   ['models', 'video/a/film'],
   // The alias of the model gpt at /messages.
@@ -53,6 +64,6 @@ test.each([
     ({ problems } = error);
   }
   expect(problems).toContainEqual(
-    expect.objectContaining({ key: `${table}[0].name`, wrong: expect.stringContaining('others') }),
+    expect.objectContaining({ key: `${table}[0].name`, wrong: expect.stringContaining('other') }),
   );
 });

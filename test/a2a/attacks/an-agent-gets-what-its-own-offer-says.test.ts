@@ -16,7 +16,7 @@ test('a task that ends late costs at most the cap of its own provider, whatever 
       result(request.method === 'SendMessage' ? { task } : task);
     };
   const offer = (provider: string, cap: string) => ({
-    name: 'shared/metered',
+    name: 'metered/agent',
     provider,
     pricing: `prompt = 1\nper_call_max = ${cap}`,
   });

@@ -215,6 +215,10 @@ test('two providers of one service: a task and its context stay with the one tha
   const talk = calls.talk(one.url);
   const began = new Map<string, { readonly id: string; readonly contextId: string }>();
   await calls.spent(async () => {
+    // Each has earned its place.
+    for (const { proxy } of [one, two])
+      for (let turn = 0; turn < 3; turn += 1)
+        await calls.talk(`${calls.world.spine.origin}/a2a/${proxy.id}:${name}`).task('work');
     for (let turn = 0; turn < 60 && began.size < 2; turn += 1) {
       const task = await talk.task('work');
       const [by] = task.id.split('-');

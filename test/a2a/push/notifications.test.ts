@@ -137,13 +137,18 @@ test('the same is told once by whatever path it was seen, each in the version of
   );
   for (const { headers } of modern.got) {
     expect(headers).toMatchObject({
+      'a2a-version': '1.0',
       'x-a2a-notification-token': 't10',
       authorization: 'Bearer c10',
       'content-type': 'application/a2a+json',
     });
   }
   for (const { headers } of legacy.got) {
-    expect(headers).toMatchObject({ 'x-a2a-notification-token': 't03', 'content-type': 'application/json' });
+    expect(headers).toMatchObject({
+      'a2a-version': '0.3',
+      'x-a2a-notification-token': 't03',
+      'content-type': 'application/json',
+    });
     expect(headers).not.toHaveProperty('authorization');
   }
   expect(other.got).toEqual([]);

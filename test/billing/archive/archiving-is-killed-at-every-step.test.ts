@@ -11,6 +11,7 @@ import { emptyDataDirectory } from '../../support/data-directory.ts';
 import { ENGINES } from '../../support/engines.ts';
 import { freshDatabase } from '../../support/fresh-database.ts';
 import { createMutant, type Mutant, type Mutation } from '../../support/mutant.ts';
+import { someOf } from '../../support/some-of.ts';
 
 const PERIOD = 'src/billing/archive/archive-period.ts';
 const ROWS = 'src/billing/archive/archive-rows.ts';
@@ -85,7 +86,9 @@ const run = promisify(execFile);
 const OF_TABLES = 'while groups are dropped';
 
 describe.each(ENGINES)('an archive on %s', (engine) => {
-  test.each(STEPS.filter(([step]) => engine === 'postgres' || step !== OF_TABLES))(
+  // By day each step on one of the engines.
+  const steps = someOf(STEPS, 2, engine === 'postgres' ? 1 : 0);
+  test.each(steps.filter(([step]) => engine === 'postgres' || step !== OF_TABLES))(
     'that is killed %s is the same after it is run again',
     { timeout: 300_000 },
     async (step) => {

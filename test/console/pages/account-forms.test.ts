@@ -91,6 +91,28 @@ test('a tool that was typed is in the key at the first press on Save', async () 
   expect(data.find(({ label }) => label === 'typed')).toMatchObject({ allowed_services: ['demo/tools/roll_dice'] });
 });
 
+test('what a key says of streams that break off is changed in its form', async () => {
+  const { page } = visitor;
+  await spine.post('/keys', { label: 'streams', continue: false }, headers);
+  await page.goto('/dashboard/keys');
+  const continues = async () => {
+    const { data } = (await (await spine.get('/keys', headers)).json()) as { data: Record<string, unknown>[] };
+    return data.find(({ label }) => label === 'streams')!['continue'];
+  };
+  for (const [before, chosen, after] of [
+    ['false', 'true', true],
+    ['true', '', null],
+  ] as const) {
+    await page.getByRole('button', { name: 'Change streams' }).click();
+    const choice = page.getByLabel('A stream that breaks off');
+    expect(await choice.inputValue()).toBe(before);
+    await choice.selectOption(chosen);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'hidden' });
+    expect(await continues()).toBe(after);
+  }
+});
+
 test('a call that waits for a person is accepted on its page, and runs', async () => {
   const { page } = visitor;
   const made = await spine.post('/keys', { label: 'asks', ask_above: 0 }, headers);

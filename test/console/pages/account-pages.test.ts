@@ -239,7 +239,8 @@ test('with the keyboard alone: sign in with a key, make another, which needs the
   await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor();
   await tabTo('New key');
   await keyboard.press('Enter');
-  await tabTo('Name');
+  // The form has the focus in its first field.
+  await expect.poll(() => page.evaluate('document.activeElement.labels?.[0]?.textContent')).toBe('Name');
   await keyboard.type('second');
   await keyboard.press('Enter');
   await page.getByText('Enter the API key that you signed in with.').waitFor();

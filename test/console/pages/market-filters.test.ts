@@ -21,6 +21,8 @@ const service = (name: string, more: Partial<Service>): Service => ({
   aspect_ratios: [],
   formats: [],
   supported_parameters: [],
+  stops: true,
+  stops_whole: true,
   pricing: {},
   typical_usd: 0,
   typical_seconds: null,

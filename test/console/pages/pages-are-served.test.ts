@@ -76,7 +76,9 @@ test('the document of a service has the service in it, and names what else its p
   const { answers, early } = JSON.parse(/id="boot">([^<]*)</.exec(text)![1]!) as Record<string, unknown>;
   expect(answers).toEqual({ [path]: await (await get(path)).json() });
   expect(early).toEqual([`/api/v1/analytics/service/model/${MODEL}`]);
-  expect(text.indexOf('rel="stylesheet"')).toBeLessThan(text.indexOf('<script'));
+  expect(text.indexOf('as="style"')).toBeLessThan(text.indexOf('<script'));
+  // It would wait for them.
+  expect(text.indexOf('/early-')).toBeLessThan(text.indexOf('rel="stylesheet"'));
 });
 
 test('files are kept for ever, and packed', async () => {

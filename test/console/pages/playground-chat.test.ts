@@ -33,6 +33,18 @@ test('an answer comes in pieces with its cost so far, and then with what the led
   await visitor.close();
 });
 
+test('the cursor is in the box, and a short answer leaves the bar above it where it is', async () => {
+  const visitor = await world.visit('demo/echo');
+  const { page } = visitor;
+  await expect.poll(() => page.evaluate('document.activeElement.ariaLabel')).toBe('Message to demo/echo');
+  await page.keyboard.type('hello');
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: /charged/ }).waitFor();
+  expect(await page.evaluate('scrollY')).toBe(0);
+  expect(visitor.problems).toEqual([]);
+  await visitor.close();
+});
+
 test('what was said before goes along, and the conversation is there after the page is loaded again', async () => {
   const visitor = await world.visit('demo/echo');
   const { page } = visitor;

@@ -70,6 +70,44 @@ test('the front page opens it too, its dialog looks right, and Escape closes it'
   await close();
 });
 
+test('what is typed while the front page opens it comes into it', async () => {
+  const { page, problems, close } = await browser.visit({ origin: spine.origin });
+  const [asked, answered, scripts] = [
+    Promise.withResolvers<void>(),
+    Promise.withResolvers<void>(),
+    Promise.withResolvers<void>(),
+  ];
+  await page.route('**/marketplace', async (route) => {
+    asked.resolve();
+    await answered.promise;
+    await route.continue();
+  });
+  await page.route(/assets\/(?!early).*\.(?:js|css)$/, async (route) => {
+    await scripts.promise;
+    await route.continue();
+  });
+  await page.goto('/');
+  await page.keyboard.press('Control+k');
+  await asked.promise;
+  // On the page before, then on a page without its styles and its app.
+  await page.keyboard.type('re f');
+  answered.resolve();
+  await page.waitForURL('**/marketplace#search', { waitUntil: 'commit' });
+  await expect.poll(() => page.evaluate('window.tollgateEarly !== undefined')).toBe(true);
+  await page.keyboard.type('un d');
+  scripts.resolve();
+  const box = page.getByRole('combobox', { name: 'Search everything' });
+  await box.waitFor();
+  await expect.poll(() => page.evaluate('document.activeElement.ariaLabel')).toBe('Search everything');
+  await page.keyboard.type('s');
+  expect(await box.inputValue()).toBe('re fun ds');
+  // The next page begins without words.
+  await page.goto('/marketplace');
+  expect(await page.evaluate('sessionStorage.length')).toBe(0);
+  expect(problems).toEqual([]);
+  await close();
+});
+
 test('a page with a search of its own keeps the keys for it', async () => {
   const { page, close } = await browser.visit({ origin: spine.origin });
   await page.goto('/docs');
@@ -77,5 +115,33 @@ test('a page with a search of its own keeps the keys for it', async () => {
   await page.keyboard.press('Control+k');
   await expect.poll(() => page.evaluate('document.activeElement.ariaLabel')).toBe('Search the API');
   expect(await page.getByRole('dialog').isVisible()).toBe(false);
+  await close();
+});
+
+test('what is typed before the box is there comes into it', async () => {
+  const { page, problems, settled, close } = await browser.visit({ origin: spine.origin });
+  const { promise: typed, resolve: goOn } = Promise.withResolvers<void>();
+  await page.route(/everything|search\.json/, async (route) => {
+    await typed;
+    await route.continue();
+  });
+  await page.goto('/rankings');
+  await settled();
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('mark et');
+  goOn();
+  const box = page.getByRole('combobox', { name: 'Search everything' });
+  await box.waitFor();
+  await expect.poll(() => page.evaluate('document.activeElement.ariaLabel')).toBe('Search everything');
+  await page.keyboard.type('place');
+  expect(await box.inputValue()).toBe('mark etplace');
+  // The next search begins without words.
+  for (let press = 0; press < 2; press++) await page.keyboard.press('Escape');
+  // The browser hides it first. The page opens another one after it took this one away.
+  await page.locator('dialog').waitFor({ state: 'detached' });
+  await page.keyboard.press('Control+k');
+  await box.waitFor();
+  expect(await box.inputValue()).toBe('');
+  expect(problems).toEqual([]);
   await close();
 });

@@ -63,7 +63,7 @@ describe('a single request', () => {
     }),
   );
 
-  test.each(['null', '"x"', '7', 'true'])('is no request with parameters that have no members: %s', async (params) => {
+  test.each(['"x"', '7', 'true'])('is no request with parameters that have no members: %s', async (params) => {
     for (const [id, told] of [
       ['"id":"7",', '"7"'],
       ['', 'null'],
@@ -76,6 +76,13 @@ describe('a single request', () => {
           error: { code: -32600, message: expect.stringMatching(/^params must be an object, or be left out/) },
         },
       });
+  });
+
+  test('has no parameters if they are null', async () => {
+    expect(await read('{"jsonrpc":"2.0","id":"7","method":"ping","params":null}')).toMatchObject({
+      kind: 'single',
+      entry: { kind: 'call', message: { params: undefined, text: '{"jsonrpc":"2.0","id":"7","method":"ping"}' } },
+    });
   });
 
   test('without an id is a notification, by name or by position', async () => {

@@ -125,13 +125,20 @@ test.each([
   ['agents/get', { agent: '.' }],
   ['agents/get', { agent: 'x'.repeat(513) }],
   ['tools/call', { service: '../../admin/v1/accounts', name: 'x' }],
-  ['tools/call', { service: null, name: 'x' }],
+  ['tools/call', { service: 7, name: 'x' }],
+  ['tools/call', { service: '', name: 'x' }],
   ['message/send', { agent: 'a//b', message: message('x') }],
   ['models/list', { type: { $ne: 1 } }],
 ])('what is no name leads nowhere: %s %j', async (method, params) => {
   expect(await world.call(method, params)).toMatchObject({
     error: { code: -32602, data: { type: 'invalid_request', param: expect.any(String) as string } },
   });
+});
+
+test('a service of null is none: the name is one of all tools', async () => {
+  const answer = await world.call('tools/call', { service: null, name: 'x' });
+  expect(answer).toEqual(await world.call('tools/call', { name: 'x' }));
+  expect(answer).toMatchObject({ error: { code: -32602, message: expect.stringContaining('x') as string } });
 });
 
 test.each(['%2e%2e', '..%2f..%2fkeys', '?type=all', '#x', 'a b', 'é', '\ud800'])(

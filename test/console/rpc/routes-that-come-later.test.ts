@@ -118,7 +118,7 @@ test('a door is told who calls and over which proxy, and nothing else of the req
     'x-real-ip': '1.2.3.4',
     via: '1.1 proxy',
     'content-type': 'application/json',
-    'transfer-encoding': 'identity',
+    'transfer-encoding': 'chunked',
     'x-unknown': 'u',
   });
   const { headers } = response.json<{ result: { headers: string[] } }>().result;

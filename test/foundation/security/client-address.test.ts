@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import Fastify from 'fastify';
 import { onTestFinished } from 'vitest';
-import { clientAddress, createTrust } from '#security';
+import { clientAddress, createTrust, networkLevels, networkOf } from '#security';
 
 const trust = createTrust(['127.0.0.1', '10.0.0.0/8', '2001:db8::/32', 'fe80::1%eth0']);
 
@@ -31,4 +31,15 @@ test('is what Fastify says of a request', async () => {
         (await server.inject({ url: '/', remoteAddress, headers: { 'x-forwarded-for': forwarded } })).body,
         `${remoteAddress} ${forwarded}`,
       ).toBe(clientAddress(remoteAddress, forwarded, trust));
+});
+
+test.each([
+  ['198.51.100.7', ['gc63364', 'gc6336407']],
+  ['::ffff:198.51.100.7', ['gc63364', 'gc6336407']],
+  ['2001:db8:77:12fe::1', ['20010db80077', '20010db8007712', '20010db8007712fe']],
+  ['fe80::1%eth0', ['fe8000000000', 'fe800000000000', 'fe80000000000000']],
+  ['solana:5eykt4:someone', ['solana:5eykt4:someone']],
+])('%s is in the networks %j', (address, levels) => {
+  expect(networkLevels(address)).toEqual(levels);
+  expect(networkLevels(networkOf(address))).toEqual(levels);
 });

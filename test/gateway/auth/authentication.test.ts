@@ -48,6 +48,7 @@ describe('authentication', () => {
       account: ALICE,
       key: {
         hash: record.hash,
+        secret: record.hash,
         label: 'robot',
         development: true,
         access: new Access([['m/one']]),
@@ -181,6 +182,7 @@ describe('authentication while the database is slow or away', () => {
     allowedServices: null,
     askAbove: null,
     tags: null,
+    continues: null,
     secretEndsAt: null,
     ofAccount: [],
   };

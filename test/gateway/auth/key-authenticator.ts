@@ -18,7 +18,8 @@ export function createKeyAuthenticator(options: Omit<AuthenticatorOptions, 'sign
     },
   });
   return {
-    authenticate: async (headers: IncomingHttpHeaders): Promise<Caller> => authenticate(headers, '192.0.2.1'),
+    authenticate: async (headers: IncomingHttpHeaders, calls = true): Promise<Caller> =>
+      authenticate(headers, '192.0.2.1', calls),
     close,
   };
 }

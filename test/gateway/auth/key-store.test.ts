@@ -54,6 +54,7 @@ describe.each(ENGINES)('the key store on %s', (engine) => {
       allowedServices: ['a/b', 'c:d'],
       askAbove: 5n,
       tags: { team: 'blue' },
+      continues: false,
     });
     expect(made!.record).toEqual({
       hash: parseKey(made!.text)!.hash,
@@ -75,6 +76,7 @@ describe.each(ENGINES)('the key store on %s', (engine) => {
       allowedServices: ['a/b', 'c:d'],
       askAbove: 5n,
       tags: { team: 'blue' },
+      continues: false,
     });
     expect(await keys.find(made!.record.hash)).toEqual(made!.record);
     const rows = await database.query({ name: 'test/all-keys', text: 'SELECT * FROM api_keys' });
@@ -238,5 +240,11 @@ describe.each(ENGINES)('the key store on %s', (engine) => {
     expect(await keys.create({ account: BOB, label: 'first', kind: 'live' })).not.toBeNull();
     await keys.delete(ALICE, last!.record.hash);
     expect(await keys.create({ account: ALICE, label: 'again', kind: 'live' })).not.toBeNull();
+    // Programs of one member use up the keys of nobody else.
+    await database.query({
+      name: 'test/member',
+      text: `INSERT INTO members (account, member, role, name, created_at) VALUES ('${ALICE}', 'mia', 'member', '', 1)`,
+    });
+    expect(await keys.create({ account: ALICE, label: 'of a member', kind: 'live', member: 'mia' })).not.toBeNull();
   });
 });

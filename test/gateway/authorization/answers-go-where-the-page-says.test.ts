@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isRedirect } from '../../../src/gateway/authorization/clients.ts';
 import { startSpine, type Spine } from '../../support/spine.ts';
 import { createPerson, type Person } from './support/person.ts';
 import { RAW_CALLBACK, register, registerRaw, type RawClient } from './support/raw-client.ts';
@@ -71,10 +72,40 @@ describe('addresses that nobody can register', () => {
     ]);
   });
 
-  test('a page of the gateway itself', async () => {
-    await expect(register(spine.origin, { redirect_uris: [`${spine.origin}/dashboard`] })).rejects.toThrow(
-      /invalid_redirect_uri/,
-    );
+  test('a page of the gateway itself, by every name of its machine', async () => {
+    const { port } = new URL(spine.origin);
+    for (const host of ['127.0.0.1', 'localhost', 'LOCALHOST', '[::1]', '127.1', '127.8.8.8'])
+      await expect(
+        register(spine.origin, { redirect_uris: [`http://${host}:${port}/dashboard`] }),
+        host,
+      ).rejects.toThrow(/invalid_redirect_uri/);
+    // Programs listen on any port of loopback, but not on the gateway's.
+    const program = await registerRaw(spine.origin, { redirect_uris: ['http://localhost/callback'] });
+    const ask = (to: string) =>
+      fetch(program.authorizeUrl({ redirect_uri: `http://localhost:${to}/callback` }), { redirect: 'manual' });
+    expect((await ask('7879')).status).toBe(303);
+    expect((await ask(port)).status).toBe(400);
+  });
+
+  test.each([
+    ['https://gateway.example', 'https://gateway.example./dashboard'],
+    ['https://gateway.example', 'https://GATEWAY.example.:443/x'],
+    ['https://gateway.example', 'https://gateway。example/x'],
+    ['https://gateway.example:8443', 'https://gateway.example.:8443/x'],
+    ['http://127.0.0.1:8402', 'http://a.localhost:8402/x'],
+    ['http://127.0.0.1:8402', 'http://[::ffff:127.0.0.1]:8402/x'],
+    ['http://127.0.0.1:8402', 'http://0.0.0.0:8402/x'],
+    ['http://localhost:8402', 'http://[::]:8402/x'],
+  ])('at %s its own page %s', (issuer, uri) => {
+    expect(isRedirect(uri, issuer)).toBe(false);
+  });
+
+  test('but not pages of others that look like its own', () => {
+    const issuer = 'https://gateway.example';
+    for (const uri of ['https://gateway.example:8443/x', 'https://sub.gateway.example/x', 'http://127.0.0.1:8402/x'])
+      expect(isRedirect(uri, issuer), uri).toBe(true);
+    expect(isRedirect('http://127.0.0.1:8403/x', 'http://localhost:8402')).toBe(true);
+    expect(isRedirect('http://[::1:2]:8402/x', 'http://localhost:8402')).toBe(true);
   });
 });
 

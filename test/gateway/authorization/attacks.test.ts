@@ -17,6 +17,7 @@ let thief: RawClient;
 let inside: Server;
 let reached = 0;
 let insideUrl: string;
+let ahead = 0;
 beforeAll(async () => {
   inside = createServer((_request, response) => {
     reached += 1;
@@ -27,6 +28,7 @@ beforeAll(async () => {
   insideUrl = `http://127.0.0.1:${(inside.address() as AddressInfo).port}`;
   spine = await startSpine({
     mode: 'development',
+    now: () => Date.now() + ahead,
     toml: '[limits]\nanonymous_requests_per_minute = 10000\n[sign_in]\nfailures_per_minute = 10000\n[webhooks]\nallow_private = false\n',
   });
   person = createPerson(spine.origin, spine.key);
@@ -45,7 +47,7 @@ const statusOf = async (token: string, path = '/api/v1/key', headers: Readonly<R
   (await fetch(spine.origin + path, { headers: { authorization: `Bearer ${token}`, ...headers } })).status;
 const begin = (changes: Readonly<Record<string, string | undefined>> = {}, more = '') =>
   fetch(client.authorizeUrl(changes) + more, { redirect: 'manual' });
-/** The registered address alone gets answers; anything else is shown to the person as plain text. */
+/** The registered address alone gets answers; anything else is shown to the person. */
 async function goesNowhere(response: Response): Promise<void> {
   const location = response.headers.get('location');
   if (location !== null) {
@@ -54,7 +56,7 @@ async function goesNowhere(response: Response): Promise<void> {
     expect(new URL(location).searchParams.get('code')).toBeNull();
     return;
   }
-  expect([response.status, response.headers.get('content-type')]).toEqual([400, 'text/plain; charset=utf-8']);
+  expect([response.status, response.headers.get('content-type')]).toEqual([400, 'text/html; charset=utf-8']);
 }
 const registration = (metadata: object) =>
   fetch(`${spine.origin}/oauth/register`, {
@@ -165,6 +167,7 @@ const ATTACKS: Readonly<Record<string, () => Promise<void>>> = {
   'stolen refresh token: after its owner has used it': async () => {
     const first = await client.signIn(person);
     const { body: second } = await client.refresh(first.refresh_token!);
+    ahead += 60_000;
     expect((await client.refresh(first.refresh_token!)).status).toBe(400);
     // Nobody knows who the thief is, so both are out.
     expect(await statusOf(second.access_token)).toBe(401);

@@ -65,7 +65,7 @@ test('no answer of the authorization server is shown in a frame, and none tells 
   ]) {
     const { headers } = await fetch(url, { redirect: 'manual' });
     expect(headers.get('content-security-policy')).toMatch(
-      /^default-src 'none'; ?script-src( 'sha256-\S+')?; ?base-uri 'none'; ?frame-ancestors 'none'$/,
+      /^default-src 'none'; ?(?:script-src(?: 'sha256-\S+')?|style-src 'sha256-\S+'); ?base-uri 'none'; ?frame-ancestors 'none'$/,
     );
     expect(headers.get('x-frame-options')).toBe('DENY');
     expect(headers.get('referrer-policy')).toBe('no-referrer');

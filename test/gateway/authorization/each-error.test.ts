@@ -362,11 +362,12 @@ async function read(response: Response): Promise<{ readonly error: string; reado
     return { error: parameters.get('error')!, said: parameters.get('error_description')! };
   }
   const text = await response.text();
-  const onPage = /^This sign-in cannot go on \((\w+): (.*)\)\.\n/.exec(text);
+  const onPage = /<h1>This sign-in cannot go on<\/h1>\n<p>(.*)<\/p>[^]*<code>(\w+)<\/code>/.exec(text);
   if (onPage !== null) {
-    expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(response.headers.get('x-content-type-options')).toBe('nosniff');
-    return { error: onPage[1]!, said: onPage[2]! };
+    const said = onPage[1]!.replaceAll(/&#(\d+);/g, (_all, code) => String.fromCharCode(Number(code)));
+    return { error: onPage[2]!, said };
   }
   const { error, error_description: said } = JSON.parse(text) as { error: never; error_description?: string };
   if (said !== undefined) return { error, said };

@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { errorPage } from '../../../src/gateway/authorization/error-page.ts';
 import { startSpine, type Spine } from '../../support/spine.ts';
 import { createPerson, type Person } from './support/person.ts';
 import { RAW_CALLBACK, register, registerRaw, type RawClient } from './support/raw-client.ts';
@@ -39,9 +41,27 @@ describe('errors that no client may be told', () => {
   ])('%s', async (_what, changes, error) => {
     const response = await fetch(client.authorizeUrl(changes), { redirect: 'manual' });
     expect([response.status, response.headers.get('location')]).toEqual([400, null]);
-    expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(response.headers.get('x-content-type-options')).toBe('nosniff');
-    expect(await response.text()).toContain(error);
+    const page = await response.text();
+    expect(page).toContain(`<code>${error}</code>`);
+    // The browser runs nothing, and takes no other style than that of the page.
+    expect(page).not.toContain('<script');
+    const [, style] = /<style>(.*)<\/style>/.exec(page)!;
+    const own = createHash('sha256').update(style!).digest('base64');
+    expect(response.headers.get('content-security-policy')).toBe(
+      `default-src 'none'; style-src 'sha256-${own}'; base-uri 'none'; frame-ancestors 'none'`,
+    );
+  });
+
+  test('a browser gets a page also where the library was not asked, and no words of strangers as markup', async () => {
+    const response = await fetch(`${spine.origin}/oauth/authorize/x?mark=x`, { headers: { accept: 'text/html' } });
+    expect([response.status, response.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+    expect(await response.text()).toContain('<p>This sign-in is over, or it was begun in another browser');
+    expect(await (await fetch(`${spine.origin}/oauth/authorize/x?mark=x`)).json()).toMatchObject({
+      error: expect.any(String),
+    });
+    expect(errorPage('a<b', 'c<d>"&')).toMatch(/<p>c&#60;d&#62;&#34;&#38;<\/p>[^]*<code>a&#60;b<\/code>/);
   });
 
   test('another port of loopback is no error (RFC 8252)', async () => {

@@ -29,33 +29,6 @@ test('a refresh gives new tokens, and the old access token is good until its end
   expect(await statusOf(second.access_token)).toBe(200);
 });
 
-test('a refresh token that is used twice ends the whole grant', async () => {
-  const client = await newClient();
-  const first = await client.signIn(person);
-  const { body: second } = await client.refresh(first.refresh_token!);
-  expect(await client.refresh(first.refresh_token!)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
-  expect(await client.refresh(second.refresh_token!)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
-  expect(await statusOf(first.access_token)).toBe(401);
-  expect(await statusOf(second.access_token)).toBe(401);
-});
-
-test('of two refreshes at once at most one gets tokens, and then the grant has ended', async () => {
-  const client = await newClient();
-  const first = await client.signIn(person);
-  const answers = await Promise.all([1, 2, 3].map(() => client.refresh(first.refresh_token!)));
-  expect(answers.filter(({ status }) => status === 200).length).toBeLessThanOrEqual(1);
-  expect(await statusOf(first.access_token)).toBe(401);
-});
-
-test('a code that is redeemed twice ends the grant', async () => {
-  const client = await newClient();
-  const answer = await person.allow(await person.open(client.authorizeUrl()));
-  const { body: tokens } = await client.redeem(answer);
-  expect(await statusOf(tokens.access_token)).toBe(200);
-  expect(await client.redeem(answer)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
-  expect(await statusOf(tokens.access_token)).toBe(401);
-});
-
 test.each(['access_token', 'refresh_token'] as const)(
   'a client that gives its %s back is signed out',
   async (which) => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { adHoc } from '../../support/ad-hoc.ts';
 import { startSpine, type Spine } from '../../support/spine.ts';
 import { A_BUDGET, createPerson, type Person } from './support/person.ts';
 import { registerRaw, type RawClient } from './support/raw-client.ts';
@@ -32,4 +33,30 @@ test('a program that was away for weeks finds the thief of its refresh token, an
   const call = await fetch(`${spine.url}/key`, { headers: { authorization: `Bearer ${body.access_token}` } });
   expect(call.status).toBe(401);
   expect(await spine.faults()).toEqual([]);
+});
+
+const ROWS = adHoc("SELECT COUNT(*) AS n FROM authorization_state WHERE kind = 'RefreshToken'");
+
+test.each([
+  ['the last one that is kept', -32],
+  ['one that was forgotten', 0],
+])('of many used refresh tokens few are kept, and %s still ends the grant', async (_which, at) => {
+  const limits = { ...A_BUDGET, expires_at: new Date(Date.now() + ahead + 30 * DAY).toISOString() };
+  const used: string[] = [];
+  let { refresh_token: next, access_token: token } = await client.signIn(person, { limits });
+  for (let count = 0; count < 40; count += 1) {
+    used.push(next!);
+    const { status, body } = await client.refresh(next!);
+    expect(status).toBe(200);
+    ({ refresh_token: next, access_token: token } = body);
+  }
+  const [row] = await spine.app.database.query(ROWS);
+  expect(Number(row!['n'])).toBeLessThanOrEqual(33);
+  // A later one than those that were forgotten is good, and so is its repeat.
+  for (let times = 0; times < 2; times += 1) expect((await client.refresh(next!)).status).toBe(200);
+  ahead += 61_000;
+  expect(await client.refresh(used.at(at)!)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+  const call = await fetch(`${spine.url}/key`, { headers: { authorization: `Bearer ${token}` } });
+  expect(call.status).toBe(401);
+  expect(await client.refresh(next!)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
 });

@@ -98,8 +98,10 @@ test('a network registers at most 500 programs that nobody uses', async () => {
       )),
     ];
   expect(statuses.filter((status) => status === 201)).toHaveLength(500);
-  const refused = await register('203.0.113.99');
+  const refused = await register('203.0.113.5');
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '3600']);
   expect(await refused.json()).toMatchObject({ error: 'temporarily_unavailable' });
   expect((await register('203.0.114.1')).status).toBe(201);
+  // An address of the network that has none is not shut out by those beside it.
+  expect((await register('203.0.113.99')).status).toBe(201);
 });

@@ -66,6 +66,17 @@ test('a bound token calls with a proof, and each proof counts once', async () =>
   ).toBe('DPoP');
 });
 
+test.each(['/api/v1/key/', '/v1/key', '/v1/key/'])(
+  'a proof is for the address as its client wrote it: %s',
+  async (path) => {
+    const pair = await newPair();
+    const { access_token: token } = await signIn(pair);
+    const dpop = await proofOf(pair, 'GET', spine.origin + path, { ath: athOf(token) });
+    const response = await fetch(spine.origin + path, { headers: { authorization: `DPoP ${token}`, dpop } });
+    expect(response.status).toBe(200);
+  },
+);
+
 test('whoever has a bound token, but not its key, calls nothing', async () => {
   const pair = await newPair();
   const { access_token: token, refresh_token: refresh } = await signIn(pair);

@@ -1,18 +1,24 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { agentBlock } from '../../support/a2a-agent/index.ts';
 import { startMcpFixture, type McpFixture } from '../../support/mcp-fixture.ts';
 import { ask, startSpine, type Spine } from '../../support/spine.ts';
 import { toolBlock } from '../../mcp/conformance/tool-block.ts';
 import { createPerson, type Person } from './support/person.ts';
 import { registerRaw } from './support/raw-client.ts';
 
+/** Some of them read like routes of others. */
+const AGENTS = ['acme', 'acme/card', 'acme/tasks/x', 'tasks/one', 'tasks/two'];
+
 let fixture: McpFixture;
 let spine: Spine;
 let person: Person;
+let ahead = 0;
 beforeAll(async () => {
   fixture = await startMcpFixture();
   spine = await startSpine({
     mode: 'development',
-    toml: `${toolBlock('acme/tools', fixture.url)}${toolBlock('other/tools', fixture.url)}\n[limits]\nanonymous_requests_per_minute = 1000\n`,
+    now: () => Date.now() + ahead,
+    toml: `${toolBlock('acme/tools', fixture.url)}${toolBlock('other/tools', fixture.url)}${AGENTS.map((name) => agentBlock({ name, endpoint: 'http://127.0.0.1:1' })).join('')}\n[limits]\nanonymous_requests_per_minute = 1000\n`,
   });
   person = createPerson(spine.origin, spine.key);
 });
@@ -24,36 +30,49 @@ afterAll(async () => {
 const PLACES = {
   '/mcp': ['POST', { jsonrpc: '2.0', id: 1, method: 'tools/list' }],
   '/mcp/acme/tools': ['POST', { jsonrpc: '2.0', id: 1, method: 'tools/list' }],
+  '/mcp/acme/tools/': ['POST', { jsonrpc: '2.0', id: 1, method: 'tools/list' }],
   '/mcp/other/tools': ['POST', { jsonrpc: '2.0', id: 1, method: 'tools/list' }],
   '/a2a/acme/agent': ['POST', { jsonrpc: '2.0', id: 1, method: 'message/send', params: {} }],
   '/api/v1/chat/completions': ['POST', ask('hello')],
   '/v1/chat/completions': ['POST', ask('hello')],
   '/api/v1/key': ['GET', undefined],
+  '/api/v1beta/models/test/model:generateContent': ['POST', { contents: [{ parts: [{ text: 'hello' }] }] }],
+  '/v1beta/models/test/model:countTokens': ['POST', { contents: [{ parts: [{ text: 'hello' }] }] }],
+  '/v2/rerank': ['POST', { model: 'test/none', query: 'hello', documents: ['hello'] }],
   '/api/v1/mcp/acme/tools': ['POST', { jsonrpc: '2.0', id: 1, method: 'tools/list' }],
 } as const;
 
+const OF_API: readonly (keyof typeof PLACES)[] = [
+  '/api/v1/chat/completions',
+  '/v1/chat/completions',
+  '/api/v1/key',
+  '/api/v1beta/models/test/model:generateContent',
+  '/v1beta/models/test/model:countTokens',
+  '/v2/rerank',
+];
 /** The places at which a token for a resource is refused because it is for another one. */
+const OF_TOOL: readonly (keyof typeof PLACES)[] = ['/mcp', '/mcp/other/tools', '/a2a/acme/agent', ...OF_API];
 const REFUSED: Readonly<Record<string, readonly (keyof typeof PLACES)[]>> = {
   '': [],
-  '/mcp': ['/a2a/acme/agent', '/api/v1/chat/completions', '/v1/chat/completions', '/api/v1/key'],
-  '/mcp/acme/tools': [
-    '/mcp',
-    '/mcp/other/tools',
-    '/a2a/acme/agent',
-    '/api/v1/chat/completions',
-    '/v1/chat/completions',
-    '/api/v1/key',
-  ],
+  '/mcp': ['/a2a/acme/agent', ...OF_API],
+  '/mcp/acme/tools': OF_TOOL,
+  '/mcp/acme/tools/': OF_TOOL,
   '/a2a/acme/agent': [
     '/mcp',
     '/mcp/acme/tools',
+    '/mcp/acme/tools/',
     '/mcp/other/tools',
-    '/api/v1/chat/completions',
-    '/v1/chat/completions',
-    '/api/v1/key',
+    ...OF_API,
     '/api/v1/mcp/acme/tools',
   ],
-  '/api/v1': ['/mcp', '/mcp/acme/tools', '/mcp/other/tools', '/a2a/acme/agent', '/api/v1/mcp/acme/tools'],
+  '/api/v1': [
+    '/mcp',
+    '/mcp/acme/tools',
+    '/mcp/acme/tools/',
+    '/mcp/other/tools',
+    '/a2a/acme/agent',
+    '/api/v1/mcp/acme/tools',
+  ],
 };
 
 test.for(Object.keys(REFUSED))('a token for %j is refused at every other resource', async (path) => {
@@ -79,6 +98,47 @@ test.for(Object.keys(REFUSED))('a token for %j is refused at every other resourc
   }
   expect(refused.toSorted()).toEqual(REFUSED[path]!.toSorted());
   expect(await spine.faults()).toEqual([]);
+});
+
+const AGENT_PLACES = {
+  acme: ['POST', '/a2a/acme'],
+  'acme by its route': ['POST', '/a2a/acme/message:send'],
+  'a task of acme': ['GET', '/a2a/acme/tasks/x'],
+  'acme/card': ['POST', '/a2a/acme/card'],
+  'acme/tasks/x': ['POST', '/a2a/acme/tasks/x'],
+  'tasks/one': ['POST', '/a2a/tasks/one'],
+  'tasks/two': ['POST', '/a2a/tasks/two'],
+  'all agents': ['POST', '/a2a'],
+} as const;
+const OF_ACME = ['acme', 'acme by its route', 'a task of acme'];
+const EVERY = Object.keys(AGENT_PLACES);
+
+test.for([
+  ['/a2a/acme', OF_ACME],
+  ['/a2a/acme/message:send', OF_ACME],
+  ['/api/v1/a2a/acme', OF_ACME],
+  ['/a2a/acme/card', ['acme/card']],
+  ['/a2a/acme/tasks/x', ['acme/tasks/x']],
+  ['/a2a/tasks/one', ['tasks/one']],
+  ['/a2a', EVERY],
+  ['', EVERY],
+] as const)('a token for %s is good at agents by their names, not by addresses', async ([path, good]) => {
+  const client = await registerRaw(spine.origin, { resource: spine.origin + path });
+  const { access_token: token } = await client.signIn(person);
+  const taken = [];
+  for (const [what, [method, place]] of Object.entries(AGENT_PLACES)) {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'message/send', params: {} });
+    const response = await fetch(spine.origin + place, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(method === 'GET' ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(method === 'GET' ? {} : { body }),
+    });
+    if (!(await response.text()).includes('is only for ')) taken.push(what);
+  }
+  expect(taken.toSorted()).toEqual([...good].toSorted());
 });
 
 test.each([
@@ -111,6 +171,7 @@ test.each([
   expect(await listWith(token)).toBe(200);
   expect(await listWith(body.access_token)).toBe(200);
   // It has been used now.
+  ahead += 60_000;
   expect(await client.refresh(refresh!)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
   expect(await listWith(body.access_token)).toBe(401);
 });
@@ -154,6 +215,8 @@ test('each protocol says in its 401 where to get a token', async () => {
   const resources = {
     '/mcp': '/mcp',
     '/mcp/acme/tools': '/mcp/acme/tools',
+    // Clients compare it with the address that they have.
+    '/mcp/acme/tools/': '/mcp/acme/tools/',
     '/a2a/acme/agent': '/a2a/acme/agent',
     '/api/v1/chat/completions': '/api/v1',
     '/v1/chat/completions': '/api/v1',

@@ -3,9 +3,11 @@ import { audit, createLedger, createPriceBook } from '#billing/compose';
 import { priceId } from '#billing/amounts';
 import { createQuotes } from '#call/compose';
 import type { Call } from '#call';
+import { adHoc } from '../../support/ad-hoc.ts';
 import { ENGINES, openTestDatabase } from '../test-database.ts';
 
-// An account may have 1,000 quotes that a call can still use. Quotes that were used do not count.
+// An account may have 1,000 quotes that a call can still use. Quotes that were used do not count. What a quote needs is
+// in its own row.
 
 const MOST = 1_000;
 const AT_ONCE = 20;
@@ -62,4 +64,43 @@ test.each(ENGINES)('%s: a quote of a call that costs nothing is for one call, to
   await expect(quotes.find(id, call.caller)).rejects.toThrow('This quote was already used');
   await expect(quotes.claim(id, 'gen-2')).rejects.toThrow('This quote was already used');
   expect((await audit(database)).checks.filter(({ ok }) => !ok)).toEqual([]);
+});
+
+test.each(ENGINES)('%s: a key leaves quotes to the rest of its account', async (engine) => {
+  const database = await openTestDatabase(engine);
+  const now = () => 1_000_000;
+  const ledger = await createLedger({ database, now });
+  onTestFinished(() => ledger.close());
+  const quotes = createQuotes({ database, ledger, prices: createPriceBook(database, now), validMs: 300_000, now });
+  const byKey = (hash: string) => ({ ...call, caller: { ...call.caller, key: { hash, restricted: true } } }) as Call;
+  const give = (by: Call) => quotes.give(by, call.candidates);
+  const greedy = byKey('greedy');
+  for (let from = 0; from < MOST; from += AT_ONCE)
+    await Promise.all(Array.from({ length: AT_ONCE }, () => give(greedy)));
+  await expect(give(greedy)).rejects.toThrow('This key has its share of the quotes that are valid and unused');
+  const modest = byKey('modest');
+  for (let from = 0; from < MOST / 2; from += AT_ONCE)
+    await Promise.all(Array.from({ length: AT_ONCE }, () => give(modest)));
+  await expect(give(modest)).rejects.toThrow('This key');
+  await give(call);
+});
+
+test.each(ENGINES)('%s: a quote holds its price, and nothing else is stored for it', async (engine) => {
+  const database = await openTestDatabase(engine);
+  const now = () => 1_000_000;
+  const ledger = await createLedger({ database, now });
+  onTestFinished(() => ledger.close());
+  const prices = createPriceBook(database, now);
+  const quotes = createQuotes({ database, ledger, prices, validMs: 300_000, now });
+  const { id } = await quotes.give(call, call.candidates);
+  expect(await database.query(adHoc('SELECT id FROM prices'), [])).toEqual([]);
+  const quoted = await quotes.find(id, call.caller);
+  expect(quoted.offers.get(offer.id)!.price).toEqual(candidates[0]!.price);
+
+  // An earlier version stored the price, and only its id with the quote.
+  const offers = JSON.stringify([{ offer: offer.id, price: candidates[0]!.price.id, facts: {} }]);
+  await database.query(adHoc('UPDATE quotes SET offers = $1'), [offers]);
+  expect((await quotes.find(id, call.caller)).offers.size).toBe(0);
+  await prices.remember([{ ...candidates[0]!.price, provider: 'provider', service: 'a/tool' }]);
+  expect((await quotes.find(id, call.caller)).offers.get(offer.id)!.price).toEqual(candidates[0]!.price);
 });

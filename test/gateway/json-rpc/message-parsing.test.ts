@@ -103,7 +103,9 @@ describe('parsing a JSON-RPC message of MCP', () => {
     ['an error that is a string', '{"jsonrpc":"2.0","id":1,"error":"no"}'],
     ['an error without a message', '{"jsonrpc":"2.0","id":1,"error":{"code":1}}'],
     ['params that are a list', '{"jsonrpc":"2.0","id":1,"method":"x","params":[1]}'],
-    ['params that are null', '{"jsonrpc":"2.0","id":1,"method":"x","params":null}'],
+    ['params that are a text', '{"jsonrpc":"2.0","id":1,"method":"x","params":"null"}'],
+    ['_meta that is a text', '{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":"null"}}'],
+    ['two params that are null', '{"jsonrpc":"2.0","id":1,"method":"x","params":null,"params":{}}'],
     ['_meta that is a list', '{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":[]}}'],
     ['two methods', '{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/call"}'],
     ['two methods, one of them escaped', '{"jsonrpc":"2.0","id":1,"method":"tools/list","m\\u0065thod":"tools/call"}'],
@@ -119,11 +121,44 @@ describe('parsing a JSON-RPC message of MCP', () => {
     expect(parseMessage(text)).toBeNull();
   });
 
+  it.each([
+    ['{"jsonrpc":"2.0","id":1,"method":"x","params" : null}', '{"jsonrpc":"2.0","id":1,"method":"x"}'],
+    ['{"params":null,"jsonrpc":"2.0","method":"x"}', '{"jsonrpc":"2.0","method":"x"}'],
+    [
+      '{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":null,"n":1.0}}',
+      '{"jsonrpc":"2.0","id":1,"method":"x","params":{"n":1.0}}',
+    ],
+    [
+      '{"jsonrpc":"2.0","id":1,"method":"x","params":{"argument\\u0073":null, "_meta":null}}',
+      '{"jsonrpc":"2.0","id":1,"method":"x","params":{"argument\\u0073":{}}}',
+    ],
+    ['{"jsonrpc":"2.0","id":1,"result":{"_meta":null,"n":null}}', '{"jsonrpc":"2.0","id":1,"result":{"n":null}}'],
+    [
+      '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1,"total":null,"message":null}}',
+      '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1}}',
+    ],
+  ])('leaves out null for an optional object: %s', (text, rest) => {
+    expect(parseMessage(text)).toEqual(parseMessage(rest));
+    expect(parseMessage(text)).toHaveProperty('text', rest);
+    const parse = createMessageParser();
+    expect([parse(rest), parse(text)].map(partsOf)).toEqual([parse(rest), parse(rest)].map(partsOf));
+  });
+
+  it.each([
+    '{"jsonrpc":"2.0","id":1,"result":{"_meta":null,"a":1,"a":2}}',
+    '{"jsonrpc":"2.0","id":1,"result":{"arguments":null,"structuredContent":null}}',
+    '{"jsonrpc":"2.0","id":1,"method":"x","params":{"arguments":{"arguments":null,"_meta":null},"data":null}}',
+    '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":null}}',
+    '{"jsonrpc":"2.0","id":1,"method":"x","params":{"message":null}}',
+  ])('leaves all other nulls: %s', (text) => {
+    expect(parseMessage(text)).toHaveProperty('text', text);
+  });
+
   it('gives what JSON.parse gives, and the id as it is written', () => {
     const id = fc.constantFrom('0', '-1', '9007199254740993', '1e2', '"a"', '"\\u0061"', '""');
     fc.assert(
       fc.property(id, object, value, space, (idText, params, extra, gap) => {
-        fc.pre(!/"_(?:meta|\\u)/.test(params));
+        fc.pre(!/"(?:_(?:meta|\\u)|arguments|params)/.test(params));
         const text = `{${gap}"extra":${extra},"id"${gap}:${gap}${idText}${gap},"method":"x","params":${params},"jsonrpc":"2.0"}${gap}`;
         const message = parseMessage(text);
         expect(message).toMatchObject({ kind: 'request', idText, method: 'x' });

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { WEBHOOK_BODY_BYTES_MAX } from '../../../src/gateway/webhooks/webhook.ts';
 import { adHoc } from '../../support/ad-hoc.ts';
 import { ENGINES } from '../../support/engines.ts';
+import { solanaWallet } from '../../support/wallets.ts';
 import { ALICE, event, hook, KEY, listenForNews, openWorld } from './webhook-world.ts';
 
 const down = () => listenForNews((_got, response) => void response.writeHead(503).end());
@@ -53,6 +54,20 @@ describe.each(ENGINES)('what waits on %s', (engine) => {
       clock.now += 3_000;
     }
     expect(lost.map(({ reason }) => reason)).toEqual(['too much waits for receivers', 'too much waits for receivers']);
+  });
+
+  test('for all wallets together that never had money is no more than what is left for others', async () => {
+    const { gateway, lost } = await openWorld(engine);
+    const webhooks = gateway({ queueLimits: { max: 10 } });
+    const receiver = await down();
+    const queuedFor = async (account: string) => {
+      const key = { ...KEY, taskId: `task of ${account}` };
+      await webhooks.set(key, { account, within: null }, hook(receiver.url));
+      return webhooks.deliver(key, event('one'));
+    };
+    for (let n = 0; n < 8; n += 1) expect(await queuedFor(solanaWallet().account)).toBe(n < 5 ? 1 : 0);
+    for (let n = 0; n < 5; n += 1) expect(await queuedFor(`account-${n}`)).toBe(1);
+    expect(lost).toHaveLength(3);
   });
 
   test('is never larger than it may be', async () => {

@@ -34,7 +34,13 @@ export async function startAggregate(
   const world = await startCatalogue(offers);
   return {
     ...world,
-    aggregate: createAggregate({ catalogue: world.catalogue, version: '1.2.3', bridged: NOBODY, ...options }),
+    aggregate: createAggregate({
+      catalogue: world.catalogue,
+      version: '1.2.3',
+      bridged: NOBODY,
+      isStranger: () => false,
+      ...options,
+    }),
     async refreshed(service) {
       const changed = world.changed(service);
       world.now.advance(400_000);
@@ -44,7 +50,12 @@ export async function startAggregate(
 }
 
 /** No agents and no models. */
-const NOBODY: AggregateOptions['bridged'] = { find: async () => [], kinds: () => [], price: () => null };
+export const NOBODY: AggregateOptions['bridged'] = {
+  find: async () => [],
+  kinds: () => [],
+  price: () => null,
+  stranger: () => null,
+};
 
 const MEMBERS: Readonly<Record<string, keyof Lists>> = {
   'tools/list': 'tools',

@@ -128,7 +128,7 @@ test('a page has an end in bytes as well', async () => {
   expect((await resultOf(answer)).nextCursor).toEqual(expect.any(String));
 });
 
-test.each(['', 'x', '!', 'bnVsbA', 'WzEsMl0', 'WyJhIl0', 'x'.repeat(20_000), 7, {}, []])(
+test.each(['x', '!', 'bnVsbA', 'WzEsMl0', 'WyJhIl0', 'x'.repeat(20_000), 7, {}, []])(
   'the cursor %j is refused',
   async (cursor) => {
     const { aggregate } = await startAggregate({});
@@ -137,3 +137,9 @@ test.each(['', 'x', '!', 'bnVsbA', 'WzEsMl0', 'WyJhIl0', 'x'.repeat(20_000), 7, 
     });
   },
 );
+
+test.each(['', null])('the cursor %j is none', async (cursor) => {
+  const { aggregate } = await startAggregate({ 'acme/a': { resources: [{ uri: 'r://1', name: 'r' }] } });
+  const first = await resultOf(aggregate.list('resources/list', cursor, aggregate.scope(ANYONE, null), true));
+  expect(namesIn(first['resources'], 'uri')).toEqual(['acme--a+r://1']);
+});

@@ -169,7 +169,7 @@ test('of services that would share a name the oldest has it, whatever it is call
   const told: string[] = [];
   const made: Readonly<Record<string, number>> = { 'acme/old': 1_000, 'a/new': 2_000, 'zeta/new': 2_000 };
   const services = Object.keys(made).toSorted();
-  const listing = (service: string) => mergeListings([toolOffer('', { service })], () => null);
+  const listing = (service: string) => mergeListings([toolOffer('', { service })], [], () => null);
   const catalogue = { services: () => services, since: (service: string) => made[service]!, service: listing };
   const same = (service: string, salt: string) => (salt === '' ? 'same' : `${salt.trim()}_${service.length}`);
   const tables = createTables(catalogue, (...of) => told.push(of.join(' ')), { slugOf: same, prefixOf: same });

@@ -136,6 +136,9 @@ describe('call_tool', () => {
       text: request('tools/call', '{"name":"read"}').text,
     });
     expect(
+      resolve('tools/call', '{"name":"call_tool","arguments":{"name":"acme_web__read","arguments": null}}'),
+    ).toMatchObject({ text: request('tools/call', '{"name":"read","arguments":{}}').text });
+    expect(
       resolve('tools/call', { name: 'call_tool', arguments: { name: 'find_tools', arguments: { query: 'x' } } }),
     ).toEqual({
       kind: 'find',
@@ -149,7 +152,6 @@ describe('call_tool', () => {
     '{"name":"call_tool","arguments":{}}',
     '{"name":"call_tool","arguments":{"name":"call_tool"}}',
     '{"name":"call_tool","arguments":{"name":"acme_web__read","arguments":[]}}',
-    '{"name":"call_tool","arguments":{"name":"acme_web__read","arguments":null}}',
     // Readers differ in which of two they take: another could be billed than is called.
     '{"name":"call_tool","arguments":{"name":"acme_files__write","name":"acme_web__read"}}',
     '{"name":"call_tool","arguments":{"name":"acme_web__read","arguments":{},"arguments":{}}}',

@@ -64,7 +64,6 @@ const tools = () =>
 test.each([
   ['a string', '"x"'],
   ['an array', '[]'],
-  ['null', 'null'],
   ['a number', '7'],
 ])('arguments that are %s are refused, to a client of either era and without one', async (what, written) => {
   const before = [(await spine.balance()).available, tools().length];

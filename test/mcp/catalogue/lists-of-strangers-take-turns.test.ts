@@ -53,10 +53,19 @@ test('an entry that stays as it was is not indexed again, whatever others change
   const search = createBridgedSearch({
     targets: () => ({ a2a: { list, has: () => true } }) as never,
     catalog: { version: () => version, resolve: () => ({}) } as never,
+    isStranger: () => false,
   });
   const found = async (query: string) => {
     const began = process.cpuUsage();
-    const names = (await search.find('a2a', query, 5, () => true)).map(({ name }) => name);
+    const names = (
+      await search.find(
+        'a2a',
+        query,
+        5,
+        () => true,
+        () => null,
+      )
+    ).map(({ name }) => name);
     const { user, system } = process.cpuUsage(began);
     return { names, work: user + system };
   };
@@ -135,8 +144,9 @@ test('a search of many tools, the names of what it finds and the tools of a chat
   const first = [...catalogue.service(names[0]!)!.tools.keys()].sort().slice(0, 3);
   expect(search.result.map(({ service, tool }) => [service, tool.name])).toEqual(first.map((name) => [names[0], name]));
 
-  const bridged = createBridgedSearch({ targets: () => ({}), catalog });
-  const aggregate = createAggregate({ catalogue, version: '1', bridged });
+  const isStranger = () => false;
+  const bridged = createBridgedSearch({ targets: () => ({}), catalog, isStranger });
+  const aggregate = createAggregate({ catalogue, version: '1', bridged, isStranger });
   const scope = aggregate.scope({ key: null }, null);
   const services = names.map((service) => ({ query: 'tool 7', limit: 1, services: [service] }));
   const found = await turnsOf(() => Promise.all(services.map((args) => aggregate.find(args, scope, true))));
@@ -151,8 +161,8 @@ test('a search of many tools, the names of what it finds and the tools of a chat
 
   // A page needs the names of its own services alone.
   const tables = createTables(catalogue);
-  const options = { method: 'prompts/list', form: 'modern', after: null } as const;
-  expect((await mergedPage({ services: names, access: null }, tables, options)).items).toHaveLength(200);
+  const options = { method: 'prompts/list', form: 'modern', after: null, isStranger } as const;
+  expect((await mergedPage({ ...scope, services: names }, tables, options)).items).toHaveLength(200);
   expect(names.map((service) => tables.tableOf(service)!.work('prompts'))).toEqual([
     0,
     ...names.slice(1).map(() => ITEMS),

@@ -5,8 +5,9 @@ import { dirname, join } from 'node:path';
 import { COMPILED_ONCE } from '../../support/compiled-once.ts';
 import { dialIn, type DialledIn } from '../../support/dial-in.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { solanaWallet } from '../../support/wallets.ts';
 
-/** A gateway with three servers that nobody here wrote, run as commands by a proxy that dialled in. */
+/** A gateway with three servers that nobody here wrote, run as commands by a proxy that it lets in by name. */
 export interface RealServers {
   readonly spine: Spine;
   /** A directory with `note.txt` in it, which the file system server may read. */
@@ -34,14 +35,16 @@ ${env}
 [tools.pricing]
 per_call = 0.001
 `;
-  const spine = await startSpine({ toml: UNHURRIED });
+  const wallet = solanaWallet();
+  const toml = `${UNHURRIED}[tunnel]\nproviders = ${JSON.stringify([wallet.providerId])}\n`;
+  const spine = await startSpine({ toml });
   const services =
     block('everything', ['stdio']) +
     block('filesystem', [directory]) +
     block('memory', [], `env = { MEMORY_FILE_PATH = ${JSON.stringify(join(directory, 'memory.json'))} }`);
   let proxy: DialledIn;
   try {
-    proxy = await dialIn({ router: spine.origin, services });
+    proxy = await dialIn({ router: spine.origin, services, wallet });
   } catch (error) {
     await spine.stop();
     throw error;

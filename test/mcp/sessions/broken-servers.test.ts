@@ -46,7 +46,7 @@ test.each<[string, (response: ServerResponse) => unknown, number, object]>([
 test.each([
   ['a keep-alive with a name', 'event: ping\ndata: {}\n\n'],
   ['a keep-alive that is text', 'event: ping\nid: e1\ndata: 2026-11-23T07:00:00Z\n\n'],
-  ['a notification without parameters', 'data: {"jsonrpc":"2.0","method":"notifications/x","params":null}\n\n'],
+  ['a notification with a text as parameters', 'data: {"jsonrpc":"2.0","method":"notifications/x","params":"x"}\n\n'],
   ['half a message', 'data: {"jsonrpc":"2.0",\n\n'],
 ])('an event that is %s is skipped', async (_name, event) => {
   const server = await startScripted({

@@ -36,7 +36,7 @@ describe.each(ENGINES)('kept sessions on %s', (engine) => {
     clock.now += 1;
     expect(await store.get('one')).toBeNull();
     expect(await store.touch('one', clock.now + MINUTE_MS)).toBe(false);
-    expect(await store.countOf('alice', 'mcp')).toBe(0);
+    expect(await store.countOf({ account: 'alice', within: null }, 'mcp')).toEqual({ own: 0, together: 0 });
   });
 
   it('last longer when they are touched, and never shorter', async () => {
@@ -71,9 +71,9 @@ describe.each(ENGINES)('kept sessions on %s', (engine) => {
     for (const id of ['a', 'b', 'c']) await store.put(session(id));
     await store.put(session('d', MINUTE_MS, 'bob'));
     await store.put(session('e', MINUTE_MS, 'alice', 'other'));
-    expect(await store.countOf('alice', 'mcp')).toBe(3);
-    expect(await store.countOf('bob', 'mcp')).toBe(1);
-    expect(await store.countOf('carol', 'mcp')).toBe(0);
+    expect(await store.countOf({ account: 'alice', within: null }, 'mcp')).toEqual({ own: 3, together: 3 });
+    expect(await store.countOf({ account: 'bob', within: null }, 'mcp')).toEqual({ own: 1, together: 1 });
+    expect(await store.countOf({ account: 'carol', within: null }, 'mcp')).toEqual({ own: 0, together: 0 });
   });
 
   it('give up the one of an account that ends first, if it ends early enough', async () => {
@@ -82,11 +82,26 @@ describe.each(ENGINES)('kept sessions on %s', (engine) => {
     await store.put(session('early', MINUTE_MS));
     await store.put(session('bobs', 1, 'bob'));
     await store.put(session('other kind', 1, 'alice', 'other'));
-    expect(await store.takeOldest('alice', 'mcp', clock.now + MINUTE_MS - 1)).toBeNull();
-    expect(await store.takeOldest('alice', 'mcp', clock.now + 9 * MINUTE_MS)).toEqual(session('early', MINUTE_MS));
-    expect(await store.takeOldest('alice', 'mcp', clock.now + 9 * MINUTE_MS)).toEqual(session('late', 3 * MINUTE_MS));
-    expect(await store.takeOldest('alice', 'mcp', clock.now + 9 * MINUTE_MS)).toBeNull();
+    expect(await store.takeOldest({ account: 'alice', within: null }, 'mcp', clock.now + MINUTE_MS - 1)).toBeNull();
+    expect(await store.takeOldest({ account: 'alice', within: null }, 'mcp', clock.now + 9 * MINUTE_MS)).toEqual(
+      session('early', MINUTE_MS),
+    );
+    expect(await store.takeOldest({ account: 'alice', within: null }, 'mcp', clock.now + 9 * MINUTE_MS)).toEqual(
+      session('late', 3 * MINUTE_MS),
+    );
+    expect(await store.takeOldest({ account: 'alice', within: null }, 'mcp', clock.now + 9 * MINUTE_MS)).toBeNull();
     expect(await store.get('bobs')).not.toBeNull();
+  });
+
+  it('of a part of an account are counted with all and by themselves, and make no room for those of another', async () => {
+    const { clock, store, session } = await world(engine);
+    await store.put(session('whole'));
+    await store.put({ ...session('of a key', 2 * MINUTE_MS), within: 'key a' });
+    const [a, b] = ['key a', 'key b'].map((within) => ({ account: 'alice', within }));
+    expect(await store.countOf(a!, 'mcp')).toEqual({ own: 1, together: 2 });
+    expect(await store.countOf(b!, 'mcp')).toEqual({ own: 0, together: 2 });
+    expect(await store.takeOldest(b!, 'mcp', clock.now + 9 * MINUTE_MS)).toBeNull();
+    expect(await store.takeOldest(a!, 'mcp', clock.now + 9 * MINUTE_MS)).toMatchObject({ id: 'of a key' });
   });
 
   it('are swept when their time is over, in portions, of one kind', async () => {

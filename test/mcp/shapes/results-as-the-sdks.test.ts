@@ -60,6 +60,8 @@ const MENDED: readonly Case[] = [
   ['resources/read', { contents: [{ uri: 'a:b', text: 'x', mimeType: null, _meta: null }] }],
   ['prompts/get', { description: null, messages: [{ role: 'user', content: { ...text, annotations: null } }] }],
   ['completion/complete', { completion: { values: [], total: null, hasMore: null } }],
+  ['completion/complete', { completion: { values: Array.from({ length: 101 }, () => 'a') } }],
+  ['completion/complete', { completion: { values: Array.from({ length: 101 }, () => 'a'), total: null } }],
 ];
 
 /** No client reads these. */
@@ -83,7 +85,6 @@ const UNREADABLE: readonly Case[] = [
   ['prompts/get', { messages: [{ role: 'system', content: text }] }],
   ['prompts/get', { messages: [{ role: 'user', content: [text] }] }],
   ['prompts/get', {}],
-  ['completion/complete', { completion: { values: Array.from({ length: 101 }, () => 'a') } }],
   ['completion/complete', { completion: null }],
 ];
 
@@ -93,8 +94,11 @@ const cases = (table: readonly Case[]) => table.map(([method, result]) => [metho
 function given(method: string, form: SdkReader['form'], written: string): string | null {
   const value = JSON.parse(written) as Record<string, unknown>;
   const shape = resultShape(method, form, form, value);
-  const read = shape === null ? { text: written } : readable(written, value, shape);
-  return 'text' in read ? read.text : null;
+  const read = shape === null ? { text: written, value } : readable(written, value, shape);
+  if (!('text' in read)) return null;
+  expect(read.value).toEqual(JSON.parse(read.text));
+  expect(value).toEqual(JSON.parse(written));
+  return read.text;
 }
 
 const sent = (form: SdkReader['form'], written: string) =>

@@ -82,6 +82,25 @@ test('while its server is away a task goes on, and its client is told that the p
   await spine.stop();
 });
 
+test('a key leaves tasks to the other keys of its account', async () => {
+  const server = await startTaskServer();
+  const spine = await startSpine({
+    toml: `${UNHURRIED}[tasks]\nlive_max = 2\n${toolToml({ name: 'slow', url: server.url })}`,
+  });
+  const greedy = await spine.tenant('greedy', '1', { limit: 100_000n });
+  const { text: key } = (await spine.app.keys.create({ account: greedy.account, label: 'full', kind: 'live' }))!;
+  for (let count = 0; count < 2; count++) await beginTask({ ...spine, key: greedy.key }, 'slow');
+  const refused = await callDeclared({ ...spine, key: greedy.key }, 'slow');
+  expect([refused.status, refused.message.error]).toMatchObject([
+    429,
+    { message: expect.stringContaining('This key has its share of the running tasks') },
+  ]);
+  await beginTask({ ...spine, key }, 'slow');
+  expect((await callDeclared({ ...spine, key }, 'slow')).status).toBe(429);
+  await spine.stop();
+  await server.close();
+});
+
 test('an account has so many tasks at once: a call that could begin another is not made, and others are', async () => {
   const server = await startTaskServer();
   const spine = await startSpine({

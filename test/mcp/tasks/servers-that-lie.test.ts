@@ -40,6 +40,19 @@ test.each([
   ).toBe(0n);
 });
 
+test.each(['done', 5])(
+  'a result of the type %j, which nobody knows, is no result: the call is free',
+  async (resultType) => {
+    server.instead = ({ method }) =>
+      method === 'tools/call' ? JSON.stringify({ resultType, content: [{ type: 'text', text: 'x' }] }) : undefined;
+    const spent = await spentOn(async () => {
+      const { message } = await callDeclared(spine, 'liar', {});
+      expect(message.error?.message).toContain('nobody knows its resultType');
+    });
+    expect(spent).toBe(0n);
+  },
+);
+
 test('a second task of the same id is refused, whoever calls', async () => {
   const stranger = { origin: spine.origin, key: (await spine.tenant('stranger', '1')).key };
   const spent = await spentOn(async () => {

@@ -49,6 +49,7 @@ test('tts-1 costs 15 USD per million characters', async () => {
   // 17 characters.
   expect(cost).toBe(255n);
   expect(response.headers.get('content-type')).toBe('audio/mpeg');
+  expect(response.headers.get('x-accel-buffering')).toBe('no');
   expect(await record(response)).toMatchObject({ state: 'settled', cost_micro_usdc: 255, estimated: false, flags: [] });
   expect(await record(response)).toMatchObject({ usage_details: { character: 17 } });
   expect(last()).toMatchObject({
@@ -86,6 +87,17 @@ test('gpt-4o-mini-tts costs 0.60 USD per million tokens in and 12 out, and is as
   expect(response.headers.get('content-type')).toBe('audio/wav');
   expect(last().json).toMatchObject({ stream_format: 'sse', instructions: 'Be solemn.', response_format: 'wav' });
   expect(await record(response)).toMatchObject({ tokens_prompt: 14, tokens_completion: 101, flags: [] });
+});
+
+test('a usage of zeros is none, and the sound is measured', async () => {
+  const usage = { input_tokens: 0, output_tokens: 0, total_tokens: 0 };
+  world.upstream.answer = () => events(delta(SOUND), { type: 'speech.audio.done', usage });
+  const ask = { model: 'gpt-4o-mini-tts', voice: 'coral', input: 'x'.repeat(40) };
+  const response = await world.client.audio.speech.create(ask);
+  expect(await bytesOf(response)).toEqual(SOUND);
+  await world.spine.quiet();
+  const { cost_micro_usdc: cost, flags } = await record(response);
+  expect([cost > 6, flags]).toEqual([true, ['usage_missing']]);
 });
 
 test('a service that knows no events is asked without them, and its sound is measured', async () => {
@@ -130,6 +142,8 @@ test.each([
         });
   const response = await world.client.audio.speech.create({ model, voice: 'alloy', input: 'x', stream_format: 'sse' });
   expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+  expect(response.headers.get('cache-control')).toBe('no-cache, no-transform');
+  expect(response.headers.get('x-accel-buffering')).toBe('no');
   const found = (await response.text())
     .split('\n\n')
     .filter((text) => text !== '')

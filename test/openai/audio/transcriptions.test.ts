@@ -59,6 +59,7 @@ test('whisper-1 costs 0.006 USD a minute', async () => {
 
 test.each([
   [{ type: 'duration', seconds: 60 }, 6_000],
+  [{ type: 'duration', seconds: 0 }, 6_000],
   [{ type: 'duration', seconds: 61 }, 6_100],
   // More than the minute that is in the file, and a second.
   [{ type: 'duration', seconds: 600 }, 6_100],
@@ -98,8 +99,9 @@ test('gpt-4o-transcribe costs 2.50 USD per million tokens in, 6 of sound, and 10
   expect(last().fields).toContainEqual(['include[]', 'logprobs']);
 });
 
-test('tokens that nobody reports are estimated', async () => {
-  world.upstream.answer = () => json({ text: 'x'.repeat(400) });
+const ZEROS = { type: 'tokens', input_tokens: 0, output_tokens: 0, total_tokens: 0 };
+test.each([{}, { usage: ZEROS }])('tokens that nobody reports are estimated: %j', async (more) => {
+  world.upstream.answer = () => json({ text: ''.padEnd(400 - JSON.stringify(more).length + 2, 'x'), ...more });
   const { data, response } = await world.client.audio.transcriptions
     .create({ model: 'gpt-4o-transcribe', file: await file(10) })
     .withResponse();
@@ -208,6 +210,8 @@ test('events pass as they come, and the last one has the usage and its cost', as
     found.push(event);
     more.resolve();
   }
+  expect(response.headers.get('cache-control')).toBe('no-cache, no-transform');
+  expect(response.headers.get('x-accel-buffering')).toBe('no');
   expect(found).toMatchObject([
     { type: 'transcript.text.delta', delta: 'What is ' },
     { type: 'transcript.text.delta', delta: 'a tollgate?' },

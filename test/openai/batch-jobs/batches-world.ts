@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { expect, onTestFinished } from 'vitest';
-import { DatabaseError, type Database } from '#store';
-import { audit, createLedger, createPriceBook } from '#billing/compose';
+import { DatabaseError, type Database, type Row } from '#store';
+import { audit, createGiveBack, createLedger, createPriceBook, createRefunds } from '#billing/compose';
 import { escrowOf, LedgerUnavailable, treasuryOf, type Ledger } from '#billing';
 import { priceId } from '#billing/amounts';
 import { createRuns } from '#call/compose';
@@ -58,8 +58,10 @@ const CLAIM = {
 const HELD = { name: 'test/held', text: "SELECT id FROM locks WHERE state = 'held'" };
 const CHARGES = {
   name: 'test/charges',
-  text: "SELECT charged FROM locks WHERE parent = $1 AND state = 'settled' AND charged > 0",
+  text: "SELECT charged, EXISTS (SELECT 1 FROM transfers WHERE transfers.id = 'refund:' || locks.id AND amount = charged) AS is_back FROM locks WHERE parent = $1 AND state = 'settled' AND charged > 0",
 };
+
+const isBack = (row: Row) => Boolean(Number(row['is_back']));
 
 /** A life that ends after so many steps: of the database and of the ledger, none of the rest has an effect. */
 export class Life {
@@ -105,6 +107,7 @@ function ledgerOf(ledger: Ledger, life: Life): Ledger {
     keep: (...of) => life.step(() => ledger.keep(...of), dead),
     settle: (...of) => life.step(() => ledger.settle(...of), dead),
     release: (...of) => life.step(() => ledger.release(...of), dead),
+    transfer: (...of) => life.step(() => ledger.transfer(...of), dead),
   };
 }
 
@@ -144,8 +147,10 @@ export interface BatchWorld {
   /** Another gateway claims the batch. */
   steal(id: string): Promise<void>;
   results(batch: Batch): Promise<{ readonly output: readonly Result[]; readonly errors: readonly Result[] }>;
-  /** The amounts that the lines of a batch were charged. */
+  /** The amounts that the lines of a batch were charged, and that were not given back. */
   charges(batch: Batch): Promise<readonly bigint[]>;
+  /** How many charges of its lines were given back. */
+  givenBack(batch: Batch): Promise<number>;
   /** Fails the test unless nothing is locked, this much was spent, and the books are in order. */
   spent(amount: bigint): Promise<void>;
 }
@@ -323,7 +328,17 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
           now,
         }),
         content,
-        money: createBatchMoney({ ledger: books, runs: createRuns({ ledger: books, now, graceMs: 0 }), now, alone }),
+        money: createBatchMoney({
+          ledger: books,
+          giveBack: createGiveBack({
+            ledger: books,
+            refunds: createRefunds(databaseOf(database, life), books),
+            onGivenBack: nothing,
+          }),
+          runs: createRuns({ ledger: books, now, graceMs: 0 }),
+          now,
+          alone,
+        }),
         calls: { ...callsOn(books), ...calls },
         provider: providerIn(life, creating),
         lookMs: LOOK_MS,
@@ -376,7 +391,9 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
       };
       return { output: await read(outputFile), errors: await read(errorFile) };
     },
-    charges: async ({ lockId }) => (await database.query(CHARGES, [lockId])).map(({ charged }) => charged as bigint),
+    charges: async ({ lockId }) =>
+      (await database.query(CHARGES, [lockId])).flatMap((row) => (isBack(row) ? [] : [row['charged'] as bigint])),
+    givenBack: async ({ lockId }) => (await database.query(CHARGES, [lockId])).filter(isBack).length,
     async spent(amount) {
       expect(await database.query(HELD)).toEqual([]);
       expect(await ledger.balance(escrowOf(ACCOUNT))).toEqual({ available: FUNDS - amount, locked: 0n });

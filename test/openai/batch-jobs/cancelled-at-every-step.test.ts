@@ -85,7 +85,7 @@ describe.each(ENGINES)('a batch on %s, after any of its steps', (engine) => {
       else expect(batch.completed + batch.failed, after).toBe(LINES.length);
       if (!isTakenOver) expect(batch.failed, after).toBe(0);
       const charges = await world.charges(batch);
-      // A line that was charged just before its gateway lost the batch has an error, or no result.
+      // A line that was charged just before its gateway lost the batch has no result, and its charge is given back.
       expect(batch.completed + batch.failed, after).toBeLessThanOrEqual(charges.length);
       spent += BigInt(charges.length) * PRICE;
       await world.spent(spent);

@@ -48,10 +48,17 @@ interface RunOptions {
   readonly key?: string;
   /** Codex knows the model as one that takes patches: it offers a custom tool for them. */
   readonly patches?: boolean;
+  readonly webSockets?: boolean;
+  /** A command prints the key. Then Codex asks for the list of models too. */
+  readonly byCommand?: boolean;
 }
 
 /** One run of Codex with a prompt, in a folder with one file. */
-async function codex(prompt: string, model: string, { key = spine.key, patches = false }: RunOptions = {}) {
+async function codex(
+  prompt: string,
+  model: string,
+  { key = spine.key, patches = false, webSockets = false, byCommand = false }: RunOptions = {},
+) {
   const home = await mkdtemp(join(tmpdir(), 'tollgate-codex-'));
   const keeper = createKeeper([home]);
   const cwd = join(home, 'project');
@@ -69,8 +76,10 @@ ${patches ? `model_catalog_json = "${catalog}"` : ''}
 [model_providers.tollgate]
 name = "tollgate"
 base_url = "${spine.url}"
-env_key = "TOLLGATE_API_KEY"
+${byCommand ? '' : 'env_key = "TOLLGATE_API_KEY"'}
 wire_api = "responses"
+${webSockets ? 'supports_websockets = true' : ''}
+${byCommand ? `[model_providers.tollgate.auth]\ncommand = "/bin/echo"\nargs = ["${key}"]` : ''}
 `,
   );
   try {
@@ -125,6 +134,19 @@ describe.each([
     RUN_MS,
   );
 
+  test(
+    'does the same over a WebSocket',
+    async () => {
+      let opened = 0;
+      const count = () => void opened++;
+      spine.app.server.server.on('upgrade', count);
+      await acts((tools) => shell(tools, "sed -i 's/world/tollgate/' greeting.txt"), { webSockets: true });
+      spine.app.server.server.off('upgrade', count);
+      expect(opened).toBeGreaterThan(0);
+    },
+    RUN_MS,
+  );
+
   test('changes a file by a patch in two turns, and each turn is billed', () => acts(patch, { patches: true }), RUN_MS);
 
   test(
@@ -143,6 +165,17 @@ describe.each([
     RUN_MS,
   );
 });
+
+test(
+  'takes its key from a command, and then the list of models without an error',
+  async () => {
+    upstream.answer = () => ({ text: 'It is done.' });
+    const { code, said } = await codex('Hi', NATIVE, { byCommand: true });
+    expect(code, said).toBe(0);
+    expect(said).not.toContain('ERROR');
+  },
+  RUN_MS,
+);
 
 function shell(tools: readonly OfferedTool[], command: string): NonNullable<Said['call']> {
   const { name, parameters } = tools.find((tool) =>

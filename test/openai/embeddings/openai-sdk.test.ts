@@ -160,11 +160,14 @@ test('a large reply passes byte for byte, but for its model and usage', async ()
   expect(usage).toMatchObject(expected.usage);
 });
 
-test('a reply without usage is charged by measure, and says so', async () => {
-  upstream.answer = (body) => ({ body: { ...embed(body), usage: undefined, model: undefined } });
-  const reply = await client.embeddings.create({ model: MODEL, input: 'x'.repeat(40) });
-  expect(reply).toMatchObject({ model: MODEL, usage: { prompt_tokens: 10, estimated: true, cost: 0.00001 } });
-});
+test.each([undefined, { prompt_tokens: 0, total_tokens: 0 }])(
+  'usage %j is none: it is measured, and says so',
+  async (usage) => {
+    upstream.answer = (body) => ({ body: { ...embed(body), usage, model: undefined } });
+    const reply = await client.embeddings.create({ model: MODEL, input: 'x'.repeat(40) });
+    expect(reply).toMatchObject({ model: MODEL, usage: { prompt_tokens: 10, estimated: true, cost: 0.00001 } });
+  },
+);
 
 test('a claim beyond what can be is cut to the lock', async () => {
   upstream.answer = (body) => ({ body: { ...embed(body), usage: { prompt_tokens: 1e6, total_tokens: 1e6 } } });

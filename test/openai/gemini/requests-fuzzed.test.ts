@@ -107,6 +107,7 @@ function passes(checked: GeminiBody, text: string): void {
   holds(size.bytes >= 0 && size.images >= 0, text);
   wire.loses(text);
   wire.hidesPrompt(asked);
+  wire.growsPrompt(asked);
 }
 
 it(

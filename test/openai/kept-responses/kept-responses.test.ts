@@ -342,6 +342,24 @@ describe('what an account keeps', () => {
   });
 });
 
+test('a key that keeps many responses deletes none of another key of its account', async () => {
+  const small = await startSpine({
+    toml: `${UNHURRIED}[responses]\naccount_count_max = 20\n${modelBlock({ name: MODEL, provider: 'Acme', url: upstream.url })}`,
+  });
+  try {
+    const at = (key: string) => new OpenAI({ baseURL: small.url, apiKey: key, maxRetries: 0 });
+    const modest = await small.tenant('modest', '1', { limit: 1_000_000n });
+    const fields = { account: modest.account, label: 'greedy', kind: 'live', limit: 1_000_000n } as const;
+    const greedy = at((await small.app.keys.create(fields))!.text);
+    const { id } = await create({ input: 'x' }, at(modest.key));
+    for (let i = 0; i < 60; i += 1) await create({ input: 'x' }, greedy);
+    expect(await at(modest.key).responses.retrieve(id)).toMatchObject({ id });
+    expect(await small.faults()).toEqual([]);
+  } finally {
+    await small.stop();
+  }
+});
+
 test('all accounts together keep at most what the operator allows, and each is answered', async () => {
   const BYTES_MAX = 200_000;
   const small = await startSpine({

@@ -132,7 +132,13 @@ test('a transcript is the same message after a cut at every byte', () => {
     deepEqual(blocksOf(eventsFor([GOLDEN.subarray(0, at), GOLDEN.subarray(at)])), blocks);
 });
 
-const END = { finish: 'tool_calls', stopSequence: null, usage: { cost: 1 }, fault: null, tollgate: undefined };
+const END = {
+  finish: 'tool_calls',
+  stopSequence: null,
+  usage: { cost: 1 },
+  fault: null,
+  tollgate: undefined,
+} as const;
 
 test('a thousand calls beside an unfinished one take time linear in what it says', () => {
   const encoder = encoderOf();

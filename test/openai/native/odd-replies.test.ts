@@ -29,11 +29,11 @@ const ask = (more: object) =>
 
 const CUT: NativeEnd = { cost: {}, usage: {}, isCorrected: false, cut: null, isBroken: true };
 
-describe('a reply that says nothing, nor why it ended, is free', () => {
+describe('a reply that says nothing, nor why it ended, has failed and is free', () => {
   test('in one piece', async () => {
     upstream.answer = () => ({ text: message({ content: [], stop_reason: null }) });
     const reply = await ask({});
-    expect(reply.status).toBe(200);
+    expect(reply.status).toBe(500);
     await reply.text();
     expect(await spine.generation(reply.headers.get('x-generation-id'))).toMatchObject({ cost_micro_usdc: 0 });
   });
@@ -41,6 +41,15 @@ describe('a reply that says nothing, nor why it ended, is free', () => {
   test('in a stream', async () => {
     upstream.answer = () => ({ text: messageEvents()[0]! + event('message_stop', {}) });
     const reply = await ask({ stream: true });
+    expect(await reply.text()).toContain('without an answer');
+    expect(await spine.generation(reply.headers.get('x-generation-id'))).toMatchObject({ cost_micro_usdc: 0 });
+  });
+
+  test.each(['in_progress', 'queued', 'paused'])('and so does a response of the status %s', async (status) => {
+    const output = [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Half' }] }];
+    upstream.answer = () => ({ text: JSON.stringify({ id: 'r', object: 'response', status, output, usage: null }) });
+    const reply = await post('responses', { input: 'Hi', store: false });
+    expect(reply.status).toBe(500);
     await reply.text();
     expect(await spine.generation(reply.headers.get('x-generation-id'))).toMatchObject({ cost_micro_usdc: 0 });
   });

@@ -14,7 +14,6 @@ import { createResponsesDecoder, RESPONSES_PASSTHROUGH } from '../../../src/open
 import { type ResponsesBody, responsesSchema } from '../../../src/openai/responses/schema.ts';
 import { decodeRequest } from '../../../src/openai/responses/decode-request.ts';
 import { TRUSTING, wireRequest } from '../translated/support/wire-request.ts';
-import { createToolRegistry } from '../../../src/openai/responses/tools.ts';
 import { makeOffer } from '../support/offers.ts';
 import { CONTEXT, textBefore } from '../support/replies.ts';
 import { anyCharacter } from '../../support/any-character.ts';
@@ -325,6 +324,7 @@ function passes(wire: Passthrough, checked: unknown, text: string): void {
   holds(size.bytes >= 0 && size.images >= 0, text);
   wire.loses(text);
   wire.hidesPrompt(asked);
+  wire.growsPrompt(asked);
 }
 
 describe('whatever a client asks', () => {
@@ -342,7 +342,7 @@ describe('whatever a client asks', () => {
         }
         passes(RESPONSES_PASSTHROUGH, checked, text);
         try {
-          const { body } = decodeRequest(checked, wireRequest('m', TRUSTING), createToolRegistry());
+          const { body } = decodeRequest(checked, wireRequest('m', TRUSTING));
           holds(Array.isArray(body.messages), text);
         } catch (error) {
           if (!(error instanceof GatewayError)) throw error;

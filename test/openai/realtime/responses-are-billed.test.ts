@@ -126,6 +126,27 @@ describe('raw clients', () => {
     expect(await spine.faults()).toEqual([]);
   });
 
+  it('pay what came of a response that ends in a word that nobody knows', async () => {
+    const client = await openRealtime(gateway.url, spine.key);
+    const side = await provider.session();
+    client.send({ type: 'response.create' });
+    await side.take('response.create');
+    side.begin('resp_odd');
+    side.send({ type: 'response.output_text.delta', response_id: 'resp_odd', delta: 'hello' });
+    side.done('resp_odd', usage(10, 2), { status: 'pondered' });
+    const { response } = (await client.take('response.done')) as unknown as Done;
+    const record = await spine.generation(response.tollgate.generation_id);
+    expect(record).toMatchObject({
+      outcome: 'cut',
+      finish_reason: 'pondered',
+      tokens_prompt: 10,
+      tokens_completion: 2,
+    });
+    client.socket.close();
+    await client.closed;
+    expect(await spine.faults()).toEqual([]);
+  });
+
   it('may send their key as a subprotocol, as browsers do', async () => {
     const client = await openRealtime(gateway.url, null, {
       protocols: ['realtime', `openai-insecure-api-key.${spine.key}`],

@@ -71,6 +71,23 @@ describe('a provider that leaves', () => {
     expect((await balanceOf(spine, account)).available).toBe(10_000_000n - measured);
   });
 
+  it.each([
+    [1000, 1000],
+    [1001, 1000],
+    // Too large, restarting, busy: clients act on these.
+    [1009, 1009],
+    [1012, 1012],
+    [1013, 1013],
+    [1008, 1011],
+    [4_001, 1011],
+  ])('with %i closes the session with %i', async (code, seen) => {
+    const { key } = await spine.tenant(`closed-${code}`, '10');
+    const { client, side } = await open(gateway, key);
+    side.socket.close(code, 'secret words');
+    expect(await client.take('error')).toMatchObject({ error: { code: 'provider_unavailable' } });
+    expect(await client.closed).toEqual({ code: seen, reason: 'The provider ended the session' });
+  });
+
   it('that sends nonsense ends the session', async () => {
     const { key } = await spine.tenant('nonsense', '10');
     const { client, side } = await open(gateway, key);

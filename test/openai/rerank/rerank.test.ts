@@ -173,13 +173,16 @@ describe('a search with a price per token', () => {
     expect(usage).toMatchObject({ total_tokens: tokens, cost: (tokens + 1_000) / 1e6 });
   });
 
-  test('without a claim it costs a token for four bytes, and the provider is flagged', async () => {
-    upstream.answer = () => ({});
+  test.each([
+    [{}, 1],
+    [{ more: jina(0) }, 2],
+  ])('without a claim (%j) it costs a token for four bytes, and the provider is flagged', async (answer, flagged) => {
+    upstream.answer = () => answer;
     const { usage } = await rerank(ask({ model: BOTH }));
     // Rounded up: 3 for the query, 3, 5 and 2 for the documents.
     const tokens = 3 * (3 + 16) + 3 + 5 + 2;
     expect(usage).toMatchObject({ total_tokens: tokens, estimated: true, cost: (tokens + 1_000) / 1e6 });
-    expect((await endpoint(BOTH)).flags).toMatchObject({ usage_missing: 1 });
+    expect((await endpoint(BOTH)).flags).toMatchObject({ usage_missing: flagged });
   });
 });
 

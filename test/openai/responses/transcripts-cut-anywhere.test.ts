@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { EchoFields } from '../../../src/openai/chat/reply/echo-fields.ts';
 import { createResponseEncoder } from '../../../src/openai/responses/encode-reply.ts';
-import { createToolRegistry } from '../../../src/openai/responses/tools.ts';
+import { ToolNames } from '../../../src/openai/translated/tool-names.ts';
 import {
   cutAt,
   deltas,
@@ -20,7 +20,7 @@ import {
 const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 150;
 /** The second tool is one that takes text. */
 function eventsFor(reads: readonly Buffer[]): string {
-  const registry = createToolRegistry();
+  const registry = new ToolNames();
   registry.short('f1', null, true);
   return translated(
     createResponseEncoder({

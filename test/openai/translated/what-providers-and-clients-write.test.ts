@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { atThisLoad } from '../../support/at-this-load.ts';
 import { readItems } from '../../../src/openai/responses/decode-request.ts';
-import { createToolRegistry } from '../../../src/openai/responses/tools.ts';
+import { ToolNames } from '../../../src/openai/translated/tool-names.ts';
 import { chatEndOf, createToolCallIds, decodeChunk } from '../../../src/openai/chat/reply/chat-decoder.ts';
 import { type CallEvent, textOf } from '../../../src/gateway/bridge/call-event.ts';
 import { serviceAtAddress } from '../../../src/openai/translated/service-names.ts';
@@ -46,7 +46,7 @@ test('thoughts between two calls of one turn do not part it; those of a turn tha
       { role: 'user', content: 'stop' },
       { role: 'assistant', content: [{ type: 'output_text', text: 'done' }] },
     ],
-    { registry: createToolRegistry(), request },
+    { request },
   );
   expect(chat.map(({ role, reasoning_content: thought }) => [role, thought ?? null])).toEqual([
     ['user', null],
@@ -61,8 +61,8 @@ test('thoughts between two calls of one turn do not part it; those of a turn tha
 test(
   'thousands of tools with one beginning are named in a moment',
   () => {
-    const registry = createToolRegistry();
-    const names = Array.from({ length: 10_000 }, (_, at) => registry.short(`${'n'.repeat(70)}${at}`, null));
+    const registry = new ToolNames();
+    const names = Array.from({ length: 10_000 }, (_, at) => registry.short(`${'n'.repeat(70)}${at}`));
     expect(new Set(names).size).toBe(10_000);
     expect(Math.max(...names.map(({ length }) => length))).toBe(64);
   },

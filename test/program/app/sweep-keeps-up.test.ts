@@ -14,7 +14,7 @@ let spine: Spine;
 let sweep: () => void;
 beforeAll(async () => {
   const timers = vi.spyOn(globalThis, 'setInterval');
-  spine = await startSpine({ toml: `[billing]\nsweep_ms = ${SWEEP_MS}\n` });
+  spine = await startSpine({ toml: `[authorization]\nenabled = false\n[billing]\nsweep_ms = ${SWEEP_MS}\n` });
   sweep = timers.mock.calls.find(([, ms]) => ms === SWEEP_MS)![0] as () => void;
   timers.mockRestore();
 });
@@ -31,6 +31,14 @@ test('all that is over is swept at once', async () => {
     Number((await spine.app.database.query(adHoc('SELECT COUNT(*) AS count FROM idempotency')))[0]!['count']);
   sweep();
   await expect.poll(left, { timeout: 60_000, interval: 10 }).toBe(0);
+});
+
+test('so is what an authorization server left that was switched off', async () => {
+  const { database } = spine.app;
+  const row = "INSERT INTO authorization_state (kind, id, payload, expires_at) VALUES ('AccessToken', 'a', '{}', 1)";
+  await database.query(adHoc(row));
+  sweep();
+  await expect.poll(() => database.query(adHoc('SELECT id FROM authorization_state'))).toEqual([]);
 });
 
 /** A sweeper on the gateway's ledger. `sweep` is what its timer does; `logged` is what it has warned of. */
@@ -167,5 +175,39 @@ test('after a jump of the time, locks of calls that run do not expire', async ()
   clock.elapsed += 2_000;
   await sweepNow();
   expect(await state()).toBe('expired');
+  await sweeper.close();
+});
+
+test('after a jump of the time, what would end the work of others rests, and other rows are removed', async () => {
+  let now = 1_000_000;
+  let elapsed = 0;
+  const asked: string[] = [];
+  let isSwept = Promise.withResolvers<void>();
+  const store = (name: string, restsAfterJump: boolean) => ({
+    restsAfterJump,
+    async sweep() {
+      asked.push(name);
+      if (!restsAfterJump) isSwept.resolve();
+      return 0;
+    },
+  });
+  const { sweeper, sweep } = sweeperOf(
+    { background: store('background', true), quotes: store('quotes', false) },
+    { now: () => now, elapsed: () => elapsed },
+  );
+  const swept = async (ms: number, jumpMs: number) => {
+    elapsed += ms;
+    now += ms + jumpMs;
+    asked.length = 0;
+    isSwept = Promise.withResolvers();
+    sweep();
+    await isSwept.promise;
+    await new Promise((resolve) => setImmediate(resolve));
+    return [...asked];
+  };
+  expect(await swept(1_000, 0)).toEqual(['background', 'quotes']);
+  expect(await swept(1_000, 60_000)).toEqual(['quotes']);
+  expect(await swept(599_000, 0)).toEqual(['quotes']);
+  expect(await swept(1_000, 0)).toEqual(['background', 'quotes']);
   await sweeper.close();
 });

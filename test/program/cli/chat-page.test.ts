@@ -29,6 +29,7 @@ const ANSWERS: readonly RegExp[] = [
   /"id":"demo\/chat".*"provider_name":"Demo"/s,
   /"model":"demo\/chat"/,
   /"model":"demo\/chat"/,
+  /"finish_reason":"stop"\}\],.*"usage":.*\n\ndata: \[DONE\]\n\n$/s,
   /"model":"demo\/chat"/,
   /"finish_reason":"stop"\}\],.*"usage":.*\n\ndata: \[DONE\]\n\n$/s,
   /^HTTP\/1\.1 200.*^x-max-tokens: 4096$/ms,

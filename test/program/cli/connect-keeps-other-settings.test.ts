@@ -179,6 +179,18 @@ test.each([
   expect(await backupsOf(path)).toEqual(before);
 });
 
+test('Gemini CLI gets the model for what it does beside the conversation too, next to aliases of its user', async () => {
+  const mine = { mine: { modelConfig: { model: 'gemini-3-pro-preview' } } };
+  const path = await put('.gemini/settings.json', JSON.stringify({ modelConfigs: { customAliases: mine } }));
+  const { code, output } = await connect('gemini-cli', '--write');
+  expect(code, output).toBe(0);
+  const ours = { modelConfig: { model: 'demo/chat' } };
+  expect(JSON.parse(await readFile(path, 'utf8'))).toEqual({
+    security: { auth: { selectedType: 'gemini-api-key' } },
+    modelConfigs: { customAliases: { ...mine, 'chat-compression-default': ours, 'gemini-3-flash-base': ours } },
+  });
+});
+
 test('without --write no file of the home is touched, whatever the client', async () => {
   const { stdout } = await connect('--list');
   const names = stdout

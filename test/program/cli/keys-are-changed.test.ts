@@ -34,6 +34,7 @@ const SETTINGS: readonly (readonly [field: string, set: string[], value: unknown
     null,
   ],
   ['ask_above', ['--ask-above', '0.5'], 0.5, ['--ask-above', 'none'], null],
+  ['continue', ['--continue', 'true'], true, ['--continue', 'none'], null],
   ['tags', ['--tag', 'team=search'], { team: 'search' }, ['--tag', 'none'], null],
 ];
 const fieldOf = (index: 0 | 2 | 4) => (setting: (typeof SETTINGS)[number]) => [setting[0], setting[index]] as const;

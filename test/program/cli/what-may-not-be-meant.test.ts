@@ -141,12 +141,13 @@ it('an admin key with an empty time does not last for ever', async () => {
 it('a name that a consumer chose cannot write to the terminal of the operator', async () => {
   const name = 'x\u001b[2J\u009b2K\r\nroot  active\u202e';
   await place.run(['account', 'create', 'acme']);
-  // As a label was before the operator's labels were checked.
+  const made = await place.run(['key', 'create', 'acme', '--json']);
+  const { hash } = (JSON.parse(made.stdout) as { data: { hash: string } }).data;
+  // As labels were before they were checked.
   const database = new DatabaseSync(join(place.data, 'tollgate.db'), { timeout: 10_000 });
   database.prepare('UPDATE consumers SET label = ?').run(name);
+  database.prepare('UPDATE api_keys SET label = ?').run(name);
   database.close();
-  const made = await place.run(['key', 'create', 'acme', '--name', name, '--json']);
-  const { hash } = (JSON.parse(made.stdout) as { data: { hash: string } }).data;
   for (const args of [
     ['account', 'list'],
     ['account', 'show', 'acme'],

@@ -176,6 +176,30 @@ describe('a model', () => {
   });
 });
 
+it.each([
+  [true, '✓ streams, usage 1 + 1 tokens'],
+  [
+    false,
+    '✗ streaming without stream_options, which it refuses: the last chunk before [DONE] has no usage, so calls would earn nothing',
+  ],
+])('a model that refuses stream_options, and reports usage without them: %s', async (reports, streamed) => {
+  const usage = { prompt_tokens: 1, completion_tokens: 1 };
+  answer = (_request, response, body) => {
+    if (body.includes('"stream_options"'))
+      return json(response, { error: { message: 'Unrecognized request argument supplied: stream_options' } }, 400);
+    if (!body.includes('"stream":true')) return json(response, { choices: [], usage });
+    const chunk = JSON.stringify(reports ? { choices: [], usage } : { choices: [] });
+    return response
+      .writeHead(200, { 'content-type': 'text/event-stream' })
+      .end(`data: ${chunk}\n\ndata: ${chunk}\n\ndata: [DONE]\n\n`);
+  };
+  expect((await details(declared(url))).at(-1)).toBe(streamed);
+  if (reports)
+    expect((await probe([declared(url)])).results.at(-1)!.advice).toEqual([
+      expect.stringContaining('it refuses stream_options') as string,
+    ]);
+});
+
 describe('a tool', () => {
   const tools = { tools: [{ name: 'one' }, { name: 'two' }] };
   const legacy =

@@ -49,6 +49,10 @@ const declarations = (facts: 'model' | 'media'): Cases => ({
   region: one(`service.${facts}.region`, '"eu-1"', 'eu-1', ['3', '""', '"EU"', '"eu "', long(33), '["eu"]']),
 });
 
+const stops = (facts: 'model' | 'media'): Cases => ({
+  stops: one(`service.${facts}.stops`, 'false', false, ['3', '"all"', '["streams"]']),
+});
+
 /** A price, in micro-USD for a million. */
 const rate = (meter: Meter, toml: string, is: bigint, changes?: Changes): Case =>
   one(`service.rates.${meter}`, toml, is, [], changes && { with: changes });
@@ -170,6 +174,7 @@ const BATCHES = {
 const MODELS: Cases = {
   ...NAMES,
   ...declarations('model'),
+  ...stops('model'),
   quantization: one('service.model.quantization', '"fp8"', 'fp8', ['"unknown"', '"fp7"']),
   context_length: one('service.model.contextLength', '100', 100, [], { fallback: 131_072 }),
   max_output_tokens: one('service.model.maxOutputTokens', '99', 99, ANSWER_TOKENS, {
@@ -209,6 +214,8 @@ const MODELS: Cases = {
   'params.cap': one('service.model.cap', '"max_completion_tokens"', 'max_completion_tokens', ['"max-tokens"']),
   'params.max_output_tokens': one('service.model.maxOutputTokens', '98', 98, ANSWER_TOKENS, { fallback: null }),
   'params.wires': one('service.model.wires', '["chat", "messages"]', ['messages'], ['"messages"', '["mcp"]', '[1]']),
+  'params.prefill': one('service.model.prefill', '"prefix"', 'prefix', ['"yes"', 'true']),
+  continue: one('service.model.continues', 'true', true, []),
   'params.forward': one('service.model.forward', '["top_n_sigma", "top_n_sigma"]', ['top_n_sigma'], FORWARDED),
   'params.strict_fields': one('service.model.strictFields', 'true', true, []),
   'params.image_tokens_max': one('service.model.imageTokensMax', '26_000', 26_000, []),
@@ -346,6 +353,7 @@ const HALF = { image: USD_1 / 2n };
 
 const IMAGES: Cases = {
   ...MEDIA,
+  ...stops('media'),
   aspect_ratios: list('aspectRatios', '9:16', '16x9'),
   formats: list('formats', 'png', 'bmp'),
   resolutions: list('resolutions', '1K', '../1K'),

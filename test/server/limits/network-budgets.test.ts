@@ -109,3 +109,24 @@ test('a document whose text is all colons takes no more than the largest one', (
   expect(networks.enter('a', 'one').takeRegistration(':'.repeat(4 * 1024 * 1024))).toBe(0);
   expect(networks.enter('a', 'another').takeRegistration(documentOf(1_000))).toBe(0);
 });
+
+test('connections of one site leave places for others, however many networks it has', () => {
+  const networks = new ClientNetworks(1_000, undefined, Infinity, 64);
+  const site: string[] = [];
+  for (let at = 0; at < 200; at++) {
+    const network = `2001:db8:77:${(at * 256).toString(16)}`;
+    try {
+      networks.check(network);
+    } catch (error) {
+      expect(error).toMatchObject({
+        code: 'rate_limit_exceeded',
+        message: expect.stringMatching(/around it/) as string,
+      });
+      break;
+    }
+    networks.enter(network, `provider-${at}`);
+    site.push(network);
+  }
+  expect(site).toHaveLength(56);
+  networks.check('198.51.100.7');
+});

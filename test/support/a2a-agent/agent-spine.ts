@@ -18,7 +18,7 @@ export interface AgentSpine {
 export interface ServedAgent {
   readonly agent: Agent;
   readonly proxy: DialledIn;
-  /** The service's name, such as `fixture/agent-1`. */
+  /** The service's name, such as `fixture-1/agent`. */
   readonly service: string;
   /** `<gateway>/a2a/<service>`, without a trailing slash. */
   readonly url: string;
@@ -75,7 +75,7 @@ export async function startAgentSpine(toml = '', options: Omit<SpineOptions, 'to
     stranger: await spine.tenant('stranger', '10'),
     async serve(agentOptions = {}, offer = {}) {
       served += 1;
-      const service = offer.name ?? `fixture/agent-${served}`;
+      const service = offer.name ?? `fixture-${served}/agent`;
       const agent = await startAgent(agentOptions);
       ends.push(() => agent.close());
       const services = agentBlock({

@@ -36,7 +36,7 @@ export function Header(): ReactNode {
           <span className="text-[17px] font-bold tracking-tight max-[359px]:sr-only">tollgate</span>
         </a>
         {BOOT.mode === 'development' && (
-          <span className="hidden rounded border border-line px-1.5 text-xs text-soft lg:inline">development</span>
+          <span className="hidden rounded border border-line px-1.5 text-xs text-soft xl:inline">development</span>
         )}
         <nav aria-label="Main" className="ml-5 hidden items-center gap-1 lg:flex">
           <NavLinks className="px-2.5 py-1.5" />
@@ -66,7 +66,7 @@ function NavLinks({ className, onClick }: { readonly className: string; readonly
             href={href}
             {...(onClick ? { onClick } : {})}
             aria-current={isHere(href, path) ? 'page' : undefined}
-            className={`rounded-md text-sm font-medium text-soft hover:bg-sunk hover:text-ink aria-[current=page]:text-ink aria-[current=page]:shadow-[inset_0_-2px_0_var(--gold)] ${className}`}
+            className={`rounded-md text-sm font-medium whitespace-nowrap text-soft hover:bg-sunk hover:text-ink aria-[current=page]:text-ink aria-[current=page]:shadow-[inset_0_-2px_0_var(--gold)] ${className}`}
           >
             {name}
           </To>

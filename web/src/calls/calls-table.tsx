@@ -31,7 +31,7 @@ const columnsOf = (pageOf: (id: string) => string): readonly Column<CallRow>[] =
       <div className="flex min-w-0 items-center gap-2.5">
         <KindTile kind={row.primitive} size={34} />
         <div className="min-w-0">
-          <Link href={pageOf(row.id)} className="row-link font-medium wrap-anywhere hover:underline">
+          <Link href={pageOf(row.id)} className="row-link font-medium hover:underline">
             {row.service}
             {row.tool === null ? '' : ` › ${row.tool}`}
           </Link>

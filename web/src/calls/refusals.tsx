@@ -17,7 +17,7 @@ const COLUMNS: readonly Column<Row>[] = [
     head: 'Why',
     cell: ({ status, target, requests, reasons }) => (
       <div className="min-w-0">
-        <p className="font-medium wrap-anywhere">
+        <p className="font-medium">
           {status} {target}
         </p>
         <Reasons row={{ requests, reasons }} />

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useDeferredValue, useMemo, useState, type ReactNode } from 'react';
+import { useDeferredValue, useMemo, type ReactNode } from 'react';
 import { useLocation } from 'wouter';
 import { toolsQuery, toolTable, useServices } from '../api/catalogue.ts';
 import { request } from '../api/request.ts';
@@ -17,22 +17,28 @@ const guideQuery = {
   queryFn: async () => (await (await request('/docs/guide/assets/search.json')).json()) as GuideParts,
 };
 
+interface Search {
+  /** The words of the search. */
+  readonly words: string;
+  readonly onWords: (words: string) => void;
+  readonly onClose: () => void;
+}
+
 /** The search over everything, in its dialog. What it searches is loaded when it opens. */
-export default function Everything({ onClose }: { readonly onClose: () => void }): ReactNode {
+export default function Everything(search: Search): ReactNode {
   return (
-    <Dialog title="Search" open onClose={onClose}>
-      <Places onDone={onClose} />
+    <Dialog title="Search" open onClose={search.onClose}>
+      <Places {...search} />
     </Dialog>
   );
 }
 
-function Places({ onDone }: { readonly onDone: () => void }): ReactNode {
+function Places({ words, onWords, onClose }: Search): ReactNode {
   const [, navigate] = useLocation();
   const { session } = useSession();
   const { data: services = NONE } = useServices();
   const { data: tools } = useQuery(toolsQuery);
   const { data: guide = NONE, isPending } = useQuery(guideQuery);
-  const [words, setWords] = useState('');
   const late = useDeferredValue(words);
   const signedIn = session !== null;
   const find = useMemo(
@@ -41,7 +47,7 @@ function Places({ onDone }: { readonly onDone: () => void }): ReactNode {
   );
   const found = useMemo(() => find(late), [find, late]);
   const go = ({ href }: Place) => {
-    onDone();
+    onClose();
     // The guide is not part of this app.
     if (href.startsWith('/docs/guide') || isElsewhere(href)) location.assign(href);
     else navigate(href);
@@ -52,7 +58,7 @@ function Places({ onDone }: { readonly onDone: () => void }): ReactNode {
       listLabel="Places"
       placeholder="A service, a page, a question, the id of a call"
       words={words}
-      onWords={setWords}
+      onWords={onWords}
       items={found}
       isLate={late !== words}
       keyOf={({ href }) => href}

@@ -1,7 +1,13 @@
 import { X } from 'lucide-react';
 import { useEffect, useId, useRef, type ReactNode } from 'react';
 
-/** A modal dialog. It uses the platform's `<dialog>`, which traps the focus and closes with Escape. */
+/** The fields of a form. */
+const FIELDS = ':is(input, textarea, select):not(:disabled)';
+
+/**
+ * A modal dialog. It uses the platform's `<dialog>`, which traps the focus and closes with Escape. The first field has
+ * the focus when it opens.
+ */
 export function Dialog({
   title,
   open,
@@ -19,8 +25,10 @@ export function Dialog({
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
-    if (open) dialog.current?.showModal();
-    else dialog.current?.close();
+    if (!open) return dialog.current?.close();
+    dialog.current?.showModal();
+    // The platform would choose the button that closes it.
+    dialog.current?.querySelector<HTMLElement>(FIELDS)?.focus();
   }, [open]);
   return (
     <dialog

@@ -1,9 +1,6 @@
 import { Search } from 'lucide-react';
 import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
 
-/** Focuses the element when its dialog opens. React's own `autoFocus` would focus it before that. */
-const focusFirst = (element: HTMLInputElement | null): void => element?.setAttribute('autofocus', '');
-
 /** A search box above the list of what it found. The arrows choose in the list while the box has the focus. */
 export function Finder<T>({
   label,
@@ -72,7 +69,6 @@ export function Finder<T>({
           aria-expanded
           aria-controls={`${id}-list`}
           aria-activedescendant={items.length > 0 ? `${id}-${here}` : undefined}
-          ref={focusFirst}
           value={words}
           placeholder={placeholder}
           autoComplete="off"

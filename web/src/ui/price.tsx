@@ -19,9 +19,10 @@ export function Price({
   const { amount, unit } =
     seconds === null ? short : { amount: formatUsd(typical!.usd), unit: `for ${seconds} seconds` };
   return (
-    <span className="figures inline-block text-right leading-5">
-      <span className="block font-semibold whitespace-nowrap">{amount}</span>
-      <span className="block text-xs whitespace-nowrap text-soft">
+    // Its width is that of its text, up to a limit at which it wraps: the rest of a row is for the name.
+    <span className="figures inline-block w-max max-w-28 leading-5 text-balance sm:max-w-40">
+      <span className="block font-semibold">{amount}</span>
+      <span className="block text-xs text-soft">
         {unit === IN_AND_OUT ? (
           <>
             per 1M {/* A phone leaves the room to the name of the service. */}

@@ -12,7 +12,7 @@ export interface Column<Row> {
   /** Makes the column sortable. null is always last. */
   readonly sort?: (row: Row) => number | string | null;
   /** Shows the column only on screens of at least this width. By default it is always shown. */
-  readonly from?: 'sm' | 'md' | 'lg';
+  readonly from?: 'sm' | 'md' | 'lg' | 'xl';
   /** A class for the column's width, such as `w-28`. */
   readonly width?: string;
 }
@@ -22,7 +22,18 @@ export interface Sorting {
   readonly down: boolean;
 }
 
-const FROM = { sm: 'hidden sm:table-cell', md: 'hidden md:table-cell', lg: 'hidden lg:table-cell' } as const;
+const FROM = {
+  sm: 'hidden sm:table-cell',
+  md: 'hidden md:table-cell',
+  lg: 'hidden lg:table-cell',
+  xl: 'hidden xl:table-cell',
+} as const;
+
+/**
+ * The column that names the rows is the first one that is not for numbers. It has a least width, whatever other columns
+ * say, and a long name wraps, so that it takes no width from them.
+ */
+const NAME = 'min-w-32 sm:min-w-44 wrap-anywhere';
 
 /** From this many rows on, only rows near the screen are in the document. */
 const WINDOW_ROWS = 120;
@@ -53,14 +64,14 @@ export function Table<Row>({
   readonly empty?: ReactNode;
 }): ReactNode {
   const sorted = useMemo(() => sortRows(rows, columns, sorting), [rows, columns, sorting]);
-  const paddings = useMemo(() => columns.map((_, at) => paddingOf(columns, at)), [columns]);
+  const looks = useMemo(() => columns.map((_, at) => lookOf(columns, at)), [columns]);
   const body = useRef<HTMLTableSectionElement>(null);
   const windowed = sorted.length > WINDOW_ROWS;
   const { first, last } = useWindowOfRows(body, { count: sorted.length, rowHeight, enabled: windowed });
   useAlignedMoney(body);
   if (rows.length === 0 && empty !== undefined) return empty;
   return (
-    <div className="overflow-x-auto">
+    <div className="relative overflow-x-auto">
       <table className="w-full border-collapse text-base" aria-rowcount={windowed ? sorted.length + 1 : undefined}>
         <caption className="sr-only">{caption}</caption>
         <thead>
@@ -69,7 +80,7 @@ export function Table<Row>({
               <Head
                 key={column.id}
                 column={column}
-                padding={paddings[at]!}
+                look={looks[at]!}
                 {...(sorting ? { sorting } : {})}
                 {...(onSort ? { onSort } : {})}
               />
@@ -83,7 +94,7 @@ export function Table<Row>({
               key={rowKey(row)}
               row={row}
               columns={columns as readonly Column<unknown>[]}
-              paddings={paddings}
+              looks={looks}
               place={windowed ? first + index + 2 : null}
               height={windowed ? rowHeight : null}
             />
@@ -99,13 +110,13 @@ export function Table<Row>({
 const Row = memo(function Row({
   row,
   columns,
-  paddings,
+  looks,
   place,
   height,
 }: {
   readonly row: unknown;
   readonly columns: readonly Column<unknown>[];
-  readonly paddings: readonly string[];
+  readonly looks: readonly string[];
   /** Index in the whole table, including the head. null if all rows are in the document. */
   readonly place: number | null;
   readonly height: number | null;
@@ -117,7 +128,7 @@ const Row = memo(function Row({
       className="relative border-t border-line has-[.row-link]:hover:bg-sunk/60"
     >
       {columns.map((column, at) => (
-        <td key={column.id} className={`py-2.5 ${paddings[at]!} ${look(column)}`}>
+        <td key={column.id} className={`py-2.5 ${looks[at]!}`}>
           {column.cell(row)}
         </td>
       ))}
@@ -125,20 +136,22 @@ const Row = memo(function Row({
   );
 });
 
-/** Classes for a cell's padding. It is wider at the edges of the table, and in the last column that a phone shows. */
-function paddingOf(columns: readonly Pick<Column<never>, 'from'>[], at: number): string {
-  const isLastOnPhone = !columns.slice(at + 1).some(({ from }) => from === undefined);
-  return `px-2 sm:px-3 first:pl-4 sm:first:pl-5 sm:last:pr-5 ${isLastOnPhone ? 'max-sm:pr-4' : ''}`;
+/** Classes of a column's cells. The padding is wider at the edges of the table, and in the last column of a phone. */
+function lookOf(columns: readonly Pick<Column<never>, 'align' | 'from' | 'width'>[], at: number): string {
+  const { align, from, width = '' } = columns[at]!;
+  const isLastOnPhone = !columns.slice(at + 1).some((column) => column.from === undefined);
+  const isName = at === columns.findIndex((column) => column.align === undefined);
+  return `px-1.5 sm:px-3 first:pl-4 sm:first:pl-5 sm:last:pr-5 ${isLastOnPhone ? 'max-sm:pr-4' : ''} ${align === 'right' ? 'text-right figures' : ''} ${from ? FROM[from] : ''} ${isName ? NAME : ''} ${width}`;
 }
 
 function Head<Row>({
   column,
-  padding,
+  look,
   sorting,
   onSort,
 }: {
   readonly column: Column<Row>;
-  readonly padding: string;
+  readonly look: string;
   readonly sorting?: Sorting;
   readonly onSort?: (sorting: Sorting) => void;
 }): ReactNode {
@@ -149,7 +162,7 @@ function Head<Row>({
     <th
       scope="col"
       aria-sort={active ? (sorting.down ? 'descending' : 'ascending') : undefined}
-      className={`h-10 text-left text-xs font-medium whitespace-nowrap text-soft ${padding} ${look(column)}`}
+      className={`h-10 text-left text-xs font-medium whitespace-nowrap text-soft ${look}`}
     >
       {sortable ? (
         <button
@@ -158,7 +171,7 @@ function Head<Row>({
           className={`inline-flex items-center gap-1 rounded align-middle hover:text-ink ${active ? 'text-ink' : ''} ${column.align === 'right' ? 'flex-row-reverse' : ''}`}
         >
           {column.head}
-          <Arrow size={13} aria-hidden className={active ? '' : 'invisible'} />
+          <Arrow size={13} aria-hidden className={active ? '' : 'invisible max-sm:hidden'} />
         </button>
       ) : (
         column.head
@@ -166,9 +179,6 @@ function Head<Row>({
     </th>
   );
 }
-
-const look = <Row,>({ align, from, width = '' }: Column<Row>) =>
-  `${align === 'right' ? 'text-right figures' : ''} ${from ? FROM[from] : ''} ${width}`;
 
 function Spacer({ height, columns }: { readonly height: number; readonly columns: number }): ReactNode {
   return height > 0 ? (

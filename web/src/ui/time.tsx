@@ -16,7 +16,7 @@ export function Time({
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return String(at);
   return (
-    <time dateTime={date.toISOString()} title={EXACT.format(date)} className="figures whitespace-nowrap">
+    <time dateTime={date.toISOString()} title={EXACT.format(date)} className="figures">
       {exact ? EXACT.format(date) : since(date)}
     </time>
   );

@@ -63,9 +63,25 @@ FROM json_each($1) AS r WHERE TRUE
 ON CONFLICT (span, at, primitive, service, provider, cause) DO UPDATE SET requests = offer_sums.requests + excluded.requests, failed = offer_sums.failed + excluded.failed, charged = offer_sums.charged + excluded.charged, fee = offer_sums.fee + excluded.fee, cost = offer_sums.cost + excluded.cost, cost_base = offer_sums.cost_base + excluded.cost_base, tokens = offer_sums.tokens + excluded.tokens, uncosted = offer_sums.uncosted + excluded.uncosted
 
 -- name: addTagDays
+-- A caller chooses the values, so the rows of an account and day have a bound: 100,000, and 1,000 of calls that cost
+-- nothing. Calls beyond it count as calls without the tag.
+WITH
+  added AS (SELECT r.value ->> 0 AS account, r.value ->> 1 AS tag, CAST(r.value ->> 2 AS BIGINT) AS day, r.value ->> 3 AS value, r.value ->> 4 AS key, r.value ->> 5 AS primitive, r.value ->> 6 AS service, r.value ->> 7 AS provider, CAST(r.value ->> 8 AS BIGINT) AS requests, CAST(r.value ->> 9 AS BIGINT) AS failed, CAST(r.value ->> 10 AS BIGINT) AS charged, CAST(r.value ->> 11 AS BIGINT) AS fee, CAST(r.value ->> 12 AS BIGINT) AS prompt, CAST(r.value ->> 13 AS BIGINT) AS completion, CAST(r.value ->> 14 AS BIGINT) AS reasoning, CAST(r.value ->> 15 AS BIGINT) AS cached, CAST(r.value ->> 16 AS BIGINT) AS images, CAST(r.value ->> 17 AS BIGINT) AS seconds FROM json_each($1) AS r),
+  compared AS (
+    SELECT added.*, EXISTS (
+      SELECT 1 FROM tag_days AS t WHERE t.account = added.account AND t.tag = added.tag AND t.day = added.day AND t.value = added.value
+        AND t.key = added.key AND t.primitive = added.primitive AND t.service = added.service AND t.provider = added.provider
+    ) AS is_known FROM added
+  ),
+  numbered AS (SELECT compared.*, ROW_NUMBER() OVER (PARTITION BY account, day, is_known ORDER BY charged DESC) AS n FROM compared),
+  rooms AS (
+    SELECT account, day, (SELECT COUNT(*) FROM (SELECT 1 FROM tag_days AS t WHERE t.account = fresh.account AND t.day = fresh.day LIMIT 100000) AS first_ones) AS taken
+    FROM (SELECT DISTINCT account, day FROM compared WHERE NOT is_known) AS fresh
+  )
 INSERT INTO tag_days (account, tag, day, value, key, primitive, service, provider, requests, failed, charged, fee, prompt, completion, reasoning, cached, images, seconds)
-SELECT r.value ->> 0, r.value ->> 1, CAST(r.value ->> 2 AS BIGINT), r.value ->> 3, r.value ->> 4, r.value ->> 5, r.value ->> 6, r.value ->> 7, CAST(r.value ->> 8 AS BIGINT), CAST(r.value ->> 9 AS BIGINT), CAST(r.value ->> 10 AS BIGINT), CAST(r.value ->> 11 AS BIGINT), CAST(r.value ->> 12 AS BIGINT), CAST(r.value ->> 13 AS BIGINT), CAST(r.value ->> 14 AS BIGINT), CAST(r.value ->> 15 AS BIGINT), CAST(r.value ->> 16 AS BIGINT), CAST(r.value ->> 17 AS BIGINT)
-FROM json_each($1) AS r WHERE TRUE
+SELECT numbered.account, numbered.tag, numbered.day, numbered.value, numbered.key, numbered.primitive, numbered.service, numbered.provider, numbered.requests, numbered.failed, numbered.charged, numbered.fee, numbered.prompt, numbered.completion, numbered.reasoning, numbered.cached, numbered.images, numbered.seconds
+FROM numbered LEFT JOIN rooms ON rooms.account = numbered.account AND rooms.day = numbered.day
+WHERE is_known OR tag = '@member' OR taken + n <= CASE WHEN charged > 0 THEN 100000 ELSE 1000 END
 ON CONFLICT (account, tag, day, value, key, primitive, service, provider) DO UPDATE SET requests = tag_days.requests + excluded.requests, failed = tag_days.failed + excluded.failed, charged = tag_days.charged + excluded.charged, fee = tag_days.fee + excluded.fee, prompt = tag_days.prompt + excluded.prompt, completion = tag_days.completion + excluded.completion, reasoning = tag_days.reasoning + excluded.reasoning, cached = tag_days.cached + excluded.cached, images = tag_days.images + excluded.images, seconds = tag_days.seconds + excluded.seconds
 
 -- name: addTimes

@@ -20,7 +20,8 @@ import {
   type AdmissionOf,
   type CallerOf,
 } from '#auth';
-import { type Tasks, waitsForClient } from '#tasks';
+import { ownerOf, type Tasks, waitsForClient } from '#tasks';
+import { partyOf } from '#wire/places';
 import type { Caller } from '#accounts';
 import { callerCaip10 } from '#accounts/names';
 import { dataOf, objectOf, fundPageSchema, pageOf, type FundPage } from '../route-schemas.ts';
@@ -228,7 +229,7 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
       const day = await archivedBefore();
       if (day !== null) reply.header('x-tollgate-archived-before', day);
       const lines = await generationsCsv(deps, view, account, query);
-      return sendCsv(request, reply, { party: account, name: 'calls.csv', lines });
+      return sendCsv(request, reply, { party: partyOf(ownerOf(caller)), name: 'calls.csv', lines });
     },
   );
 }

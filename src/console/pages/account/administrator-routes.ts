@@ -12,6 +12,7 @@ import {
 } from '#auth/keys';
 import { ADMINISTRATION, dataOf, listOf, objectOf, titled, pageSchema, type PageRange } from '../route-schemas.ts';
 import { parseTime } from './body-fields.ts';
+import { readName } from './label.ts';
 
 interface AdministratorDeps {
   readonly gate: AdminGate;
@@ -107,7 +108,7 @@ function createKeyRoute(app: FastifyInstance, { adminKeys, now }: AdministratorD
       throw new GatewayError('invalid_request', 'expires_at must be a time in the future, with time zone (RFC 3339)', {
         param: 'expires_at',
       });
-    const created = await adminKeys.create({ label, roles, expiresAt });
+    const created = await adminKeys.create({ label: readName(label, 'label'), roles, expiresAt });
     if (created === null) throw new GatewayError('invalid_request', 'There are too many admin keys. Revoke some first');
     return reply
       .code(201)

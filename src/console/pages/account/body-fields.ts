@@ -1,5 +1,6 @@
 import { GatewayError } from '#errors';
-import type { CallRules } from '#accounts';
+import { type CallRules, neverHadMoney } from '#accounts';
+import type { Ledger } from '#billing';
 import { fixedTagsFault, fixedTagsSchema, PATTERN_CHARACTERS_MAX, PATTERNS_MAX, patternsFault } from '#accounts/names';
 import { DOCUMENTED, DOCUMENTED_USD } from '#http';
 import { formatUsd, MICRO_USD_MAX, MoneyError, parseUsd, toUsdNumber, type MicroUsd } from '#billing/amounts';
@@ -76,7 +77,7 @@ export const callRulesProperties = (whose: string) =>
       maxItems: PATTERNS_MAX,
       uniqueItems: true,
       items: { type: 'string', minLength: 1, maxLength: PATTERN_CHARACTERS_MAX },
-      description: `What ${whose} may call; null is everything. \`files\` is a service with all that it has, \`files/read\` one tool of it, \`files/*\` all its tools; a name behind a minus is taken away, wherever it stands.`,
+      description: `What ${whose} may call; null is everything. \`files\` is a service with all that it has, \`files/read\` one tool of it, \`files/*\` all its tools, \`model:own/*\` only models of such names; a name behind a minus is taken away, wherever it stands.`,
     },
     ask_above: {
       type: ['number', 'null'],
@@ -117,6 +118,24 @@ export function parseCallRules({
   if (!fault) return { ...asks, allowedServices: patterns };
   const param = fault.at === null ? 'allowed_services' : `allowed_services[${fault.at}]`;
   throw new GatewayError('invalid_request', `${param} ${fault.text}`, { param });
+}
+
+/** Bytes of the patterns of a key or member of an account that never had money, because such accounts cost nothing. */
+const UNFUNDED_PATTERNS_MAX = 4_096;
+
+/** Throws GatewayError `unprocessable` for more patterns than an account without money may store in one place. */
+export async function refuseLongPatterns(
+  ledger: Pick<Ledger, 'balance'>,
+  account: string,
+  { allowedServices }: Partial<CallRules>,
+): Promise<void> {
+  const bytes = allowedServices ? Buffer.byteLength(JSON.stringify(allowedServices)) : 0;
+  if (bytes <= UNFUNDED_PATTERNS_MAX || !(await neverHadMoney(ledger, account))) return;
+  throw new GatewayError(
+    'unprocessable',
+    `allowed_services has ${bytes} bytes as JSON, and those of an account that never had money have at most ${UNFUNDED_PATTERNS_MAX}. Name fewer services, or add money first`,
+    { param: 'allowed_services' },
+  );
 }
 
 export const referenceField = (description: string) => ({

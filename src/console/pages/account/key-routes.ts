@@ -159,7 +159,7 @@ function rotateOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
   const schema = {
     summary: 'Rotate a key',
     description:
-      'Gives the key another text; its hash, name, limits, what it has spent and its figures stay. The text before is refused at once, within a second on every other gateway, or after `grace_seconds`; one from an earlier rotation is refused at once. Sessions of browsers that the key began end within 5 seconds. A wallet signs in for this with a nonce of `/auth/nonce`.',
+      'Gives the key another text; its hash, name, limits, what it has spent and its figures stay. The text before is refused at once, within a second on every other gateway, or after `grace_seconds`, in which it calls and reads, and nothing else; one from an earlier rotation is refused at once. Sessions of browsers that the key began end within 5 seconds. A wallet signs in for this with a nonce of `/auth/nonce`.',
     tags,
     params,
     body: rotationSchema,
@@ -415,7 +415,7 @@ function rotateAccountKey(app: FastifyInstance, deps: AdminKeysDeps): void {
     ...ADMINISTRATION,
     summary: 'Rotate a key of an account',
     description:
-      'Gives the key another text, which is in the answer and is never shown again. Its hash, name, limits, spending and figures stay. The text before is refused at once, or after `grace_seconds`.',
+      'Gives the key another text, which is in the answer and is never shown again. Its hash, name, limits, spending and figures stay. The text before is refused at once, or after `grace_seconds`, in which it calls and reads, and nothing else.',
     params: ofAKey,
     body: rotationSchema,
     response: { 201: newKeySchema },

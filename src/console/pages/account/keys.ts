@@ -7,12 +7,13 @@ import {
   type KeyRecord,
   GRACE_S_MAX,
   KEYS_PER_ACCOUNT_MAX,
+  UNFUNDED_KEYS_MAX,
   type KeyStore,
   type LimitSetter,
   type NewKeyFields,
 } from '#auth/keys';
-import type { Caller, MemberStore } from '#accounts';
-import { LIMIT_RESETS, budgetAt, type LimitReset } from '#accounts/names';
+import { type Caller, type MemberStore, neverHadMoney } from '#accounts';
+import { LIMIT_RESETS, budgetAt, nameInPattern, type LimitReset } from '#accounts/names';
 import { objectOf, titled, dataOf, listOf, type PageRange } from '../route-schemas.ts';
 import {
   callRulesProperties,
@@ -21,10 +22,12 @@ import {
   parseCallRules,
   parseTime,
   parseUsdField,
+  refuseLongPatterns,
   type CallRulesBody,
   viewCallRules,
 } from './body-fields.ts';
 import { NO_USAGE, type FindKeyUsage } from './key-usage.ts';
+import { readName } from './label.ts';
 
 /** The validated body of a request that creates or changes a key. */
 export interface KeyBody extends CallRulesBody {
@@ -37,6 +40,7 @@ export interface KeyBody extends CallRulesBody {
   readonly requests_per_minute?: number | null;
   readonly tokens_per_minute?: number | null;
   readonly expires_at?: string | null;
+  readonly continue?: boolean | null;
   readonly disabled?: boolean;
 }
 
@@ -89,6 +93,11 @@ const keyBodyProperties = {
     maxLength: 40,
     description: 'Date and time with time zone (RFC 3339) from which the key is refused; null is never.',
     [DOCUMENTED]: { format: 'date-time' },
+  },
+  continue: {
+    type: ['boolean', 'null'],
+    description:
+      'Whether a stream of the key that breaks off is gone on with by the next of `models`, if the request does not say it in `continue`; null is as the model says.',
   },
   ...callRulesProperties('the key'),
 } as const;
@@ -199,6 +208,7 @@ export const keySchema = titled(
       created_at: { type: 'string' },
       updated_at: { type: 'null', description: 'Not kept.' },
       expires_at: { type: ['string', 'null'] },
+      continue: { type: ['boolean', 'null'], description: 'Whether streams that break off are gone on with.' },
       ...callRulesView,
       development: { type: 'boolean', description: 'A key for play money.' },
       ...otherClientsSchema,
@@ -210,7 +220,7 @@ export const keySchema = titled(
 type KeyView = Awaited<ReturnType<typeof viewKey>>;
 
 interface KeyViewDeps {
-  readonly ledger: Pick<Ledger, 'budget' | 'spentOf'>;
+  readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'spentOf'>;
   readonly usage: FindKeyUsage;
   readonly now: () => number;
 }
@@ -248,6 +258,7 @@ export async function viewKey(record: KeyRecord, deps: KeyViewDeps) {
     created_at: new Date(record.createdAt).toISOString(),
     updated_at: null,
     expires_at: record.expiresAt === null ? null : new Date(record.expiresAt).toISOString(),
+    continue: record.continues,
     ...viewCallRules(record),
     development: record.development,
     ...FOR_OTHER_CLIENTS,
@@ -257,7 +268,8 @@ export async function viewKey(record: KeyRecord, deps: KeyViewDeps) {
 /** Reads the changes of a body. Throws GatewayError `invalid_request` for an invalid amount or time. */
 export function parseKeyBody(body: KeyBody, now: number): KeyChanges {
   const changes: { -readonly [Field in keyof KeyChanges]: KeyChanges[Field] } = {};
-  const label = (body.name ?? body.label)?.trim();
+  const name = body.name ?? body.label;
+  const label = name === undefined ? undefined : readName(name, body.name === undefined ? 'label' : 'name');
   if (label === '')
     throw new GatewayError('invalid_request', 'A key needs a name that is not blank', { param: 'name' });
   if (label !== undefined) changes.label = label;
@@ -271,6 +283,7 @@ export function parseKeyBody(body: KeyBody, now: number): KeyChanges {
   if (body.tokens_per_minute !== undefined) changes.tokensPerMinute = body.tokens_per_minute;
   if (body.expires_at !== undefined)
     changes.expiresAt = body.expires_at === null ? null : parseExpiry(body.expires_at, now);
+  if (body.continue !== undefined) changes.continues = body.continue;
   return { ...changes, ...parseCallRules(body) };
 }
 
@@ -361,8 +374,11 @@ export async function createKey(
   },
 ): Promise<{ readonly key: string; readonly data: KeyView; readonly warnings?: readonly string[] }> {
   const fields = parseKeyBody(body, deps.now());
-  const created = await keys.create({ label: 'key', ...fields, account, kind, member, client, limitBy, maker });
-  if (!created) throw await whyNoKey({ keys, members }, account, member);
+  const isSmall = limitBy === 'account' && (await neverHadMoney(deps.ledger, account));
+  if (isSmall) await refuseLongPatterns(deps.ledger, account, fields);
+  const most = isSmall ? UNFUNDED_KEYS_MAX : KEYS_PER_ACCOUNT_MAX;
+  const created = await keys.create({ label: 'key', ...fields, account, kind, member, client, limitBy, maker, most });
+  if (!created) throw await whyNoKey({ keys, members }, account, member, most);
   const missing = (created.record.allowedServices ?? []).filter((pattern) => namesNothing(pattern, offers));
   const warnings = missing.map((pattern) => `No service has the name ${pattern} at the moment. Check the name`);
   return { key: created.text, data: await viewKey(created.record, deps), ...(warnings.length > 0 ? { warnings } : {}) };
@@ -370,7 +386,7 @@ export async function createKey(
 
 /** Whether a pattern names one service, or a tool of one, that nobody offers. */
 function namesNothing(pattern: string, offers: KeysDeps['offers']): boolean {
-  const name = pattern.replace(/^-/, '');
+  const name = nameInPattern(pattern);
   if (name.endsWith('*') || offers(name)) return false;
   for (let slash = name.indexOf('/'); slash !== -1; slash = name.indexOf('/', slash + 1))
     if (offers(name.slice(0, slash))) return false;
@@ -381,13 +397,20 @@ async function whyNoKey(
   { keys, members }: Pick<KeysDeps, 'keys' | 'members'>,
   account: string,
   member: string | null,
+  most: number,
 ): Promise<GatewayError> {
   const role = member === null ? 'owner' : (await members.find(account, member))?.role;
   if (role === undefined) return new GatewayError('permission_denied', 'You are no longer a member of this account');
   if (role === 'viewer')
     return new GatewayError('permission_denied', 'This needs the role member of the account, but your role is viewer');
-  const last = await keys.list(account, { offset: KEYS_PER_ACCOUNT_MAX - 1, limit: 1 });
-  if (last.length > 0) return new GatewayError('unprocessable', 'This account has too many keys. Delete unused keys');
+  const last = await keys.list(account, { offset: most - 1, limit: 1 });
+  if (last.length > 0)
+    return new GatewayError(
+      'unprocessable',
+      most === UNFUNDED_KEYS_MAX
+        ? `An account that never had money has at most ${most} keys. Delete unused keys, or add money first`
+        : 'This account has too many keys. Delete unused keys',
+    );
   return new GatewayError('unauthorized', 'Your session or key has just ended: sign in again, or use another key');
 }
 
@@ -399,6 +422,7 @@ export async function changeKey(
   changes: KeyChanges,
   setter: LimitSetter,
 ): Promise<{ readonly data: KeyView }> {
+  if (setter === 'account') await refuseLongPatterns(deps.ledger, account, changes);
   const record = await keys.update(account, hash, changes, setter);
   if (!record) throw keyNotFound();
   return { data: await viewKey(record, deps) };

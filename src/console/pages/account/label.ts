@@ -1,6 +1,7 @@
 import { GatewayError } from '#errors';
 import { foldName } from '#config';
 import { parseAccountId } from '#accounts/names';
+import { INVISIBLE } from '#security';
 
 /** Letters that look like Latin ones. */
 const LIKE_LATIN = /[\p{Script=Cyrillic}\p{Script=Greek}]/u;
@@ -8,12 +9,22 @@ const LIKE_LATIN = /[\p{Script=Cyrillic}\p{Script=Greek}]/u;
 const refused = (message: string) => new GatewayError('unprocessable', message, { param: 'label' });
 
 /**
+ * A name that somebody gives to a key, a member or an administrator, without spaces around it. Throws GatewayError
+ * `invalid_request` for one with characters that nobody sees: lists, logs and terminals show it.
+ */
+export function readName(text: string, param: string): string {
+  const name = text.trim();
+  if (!INVISIBLE.test(name)) return name;
+  throw new GatewayError('invalid_request', `${param} contains invisible characters: leave them out`, { param });
+}
+
+/**
  * The label of `account` as it is stored. Throws GatewayError `unprocessable` for a label that could be made to look
  * like another account's label or id.
  */
 export function readLabel(text: string, account: string): string {
   const label = text.normalize('NFKC').trim().replaceAll(/\s+/g, ' ');
-  if (/[\p{Cc}\p{Cf}]/u.test(label)) throw refused('The label contains invisible characters: leave them out');
+  if (INVISIBLE.test(label)) throw refused('The label contains invisible characters: leave them out');
   const mixed = label.split(' ').find((word) => /\p{Script=Latin}/u.test(word) && LIKE_LATIN.test(word));
   if (mixed !== undefined)
     throw refused(

@@ -13,7 +13,7 @@ import {
   type TagBudgetRule,
   tagBudgetName,
 } from '#accounts';
-import { budgetAt, LIMIT_RESETS, type LimitReset, parseTag } from '#accounts/names';
+import { budgetAt, LIMIT_RESETS, type LimitReset, parseTag, TAG_FORM } from '#accounts/names';
 import { ADMINISTRATION, dataOf, objectOf, titled } from '../route-schemas.ts';
 import { documentedUsd, parseUsdField } from './body-fields.ts';
 import { notifyProperty, rateProperty } from './keys.ts';
@@ -164,9 +164,9 @@ export async function viewLimits(
 ) {
   const name = budgetName(account, subject);
   const budgets = limits.budgets.map(async (rule) => {
-    const { id, resetsAt, carried } = budgetAt(name, rule, now());
+    const { id, resetsAt, carried, unsummed } = budgetAt(name, rule, now());
     const { spent, locked } = withCarried(await ledger.budget(id), carried);
-    const remaining = rule.limit - spent - locked;
+    const remaining = unsummed === undefined ? rule.limit - spent - locked : 0n;
     return {
       limit: toUsdNumber(rule.limit),
       limit_remaining: toUsdNumber(remaining > 0n ? remaining : 0n),
@@ -179,9 +179,9 @@ export async function viewLimits(
   });
   const tagBudgets = limits.tagBudgets.map(async (rule) => {
     const ofTag = tagBudgetName(account, subject, rule);
-    const { id, resetsAt, carried } = budgetAt(ofTag, { ...rule, limitSoft: false }, now());
+    const { id, resetsAt, carried, unsummed } = budgetAt(ofTag, { ...rule, limitSoft: false }, now());
     const { spent, locked } = withCarried(await ledger.budget(id), carried);
-    const remaining = rule.limit - spent - locked;
+    const remaining = unsummed === undefined ? rule.limit - spent - locked : 0n;
     return {
       tag: `${rule.name}=${rule.value}`,
       limit: toUsdNumber(rule.limit),
@@ -242,11 +242,9 @@ function parseTagBudgets(bodies: readonly TagBudgetBody[]): readonly TagBudgetRu
     const place = `tag_budgets[${index}]`;
     const pair = parseTag(tag);
     if (pair === null)
-      throw new GatewayError(
-        'invalid_request',
-        `${place}.tag is name=value, such as feature=search: a name is a letter and at most 31 letters, digits, "_", "-" or "."; a value has 1 to 64 characters`,
-        { param: `${place}.tag` },
-      );
+      throw new GatewayError('invalid_request', `${place}.tag is name=value, such as feature=search: ${TAG_FORM}`, {
+        param: `${place}.tag`,
+      });
     const [name, value] = pair;
     const key = `${limitReset} ${name}=${value}`;
     if (known.has(key))

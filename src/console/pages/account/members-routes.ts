@@ -1,7 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
-import { type Caller, type MemberRole, MEMBER_ROLES, ORGANISATIONS_MAX, type AccountMember, reaches } from '#accounts';
+import type { Ledger } from '#billing';
+import {
+  type Caller,
+  type MemberRole,
+  MEMBER_ROLES,
+  type AccountMember,
+  neverHadMoney,
+  organisationsMax,
+  reaches,
+} from '#accounts';
 import type { Pipeline } from '#call';
 import {
   refuseRestricted,
@@ -14,8 +23,8 @@ import {
 } from '#auth';
 import { localAccount } from '#accounts/names';
 import { dataOf, listOf, objectOf, titled, pageSchema, type PageRange } from '../route-schemas.ts';
-import { labelTaken, readCustomersLabel } from './label.ts';
-import { callRulesProperties, type CallRulesBody, parseCallRules } from './body-fields.ts';
+import { labelTaken, readCustomersLabel, readName } from './label.ts';
+import { callRulesProperties, type CallRulesBody, parseCallRules, refuseLongPatterns } from './body-fields.ts';
 import { limitsBodySchema, parseLimits, type LimitsBody } from './limits.ts';
 import {
   addMember,
@@ -37,6 +46,7 @@ interface OwnMembersDeps extends MembersDeps {
   readonly admit: Pipeline['admit'];
   readonly keys: Pick<KeyStore, 'find' | 'list'>;
   readonly nonces: Pick<Nonces, 'use'>;
+  readonly ledger: Pick<Ledger, 'balance' | 'budget'>;
 }
 
 interface MemberParams {
@@ -126,12 +136,20 @@ function addOrganisations(app: FastifyInstance, deps: OwnMembersDeps, callerOf: 
       const { label, name } = request.body;
       const account = localAccount(`org-${randomBytes(8).toString('hex')}`);
       const organisation = { account, label: readCustomersLabel(label, account) || account, member: caller.account };
-      const owner = await deps.members.makeOrganisation({ ...organisation, name: name?.trim() || caller.account });
+      const isUnfunded = await neverHadMoney(deps.ledger, caller.account);
+      const most = organisationsMax(isUnfunded);
+      const owner = await deps.members.makeOrganisation({
+        ...organisation,
+        most,
+        name: readName(name ?? '', 'name') || caller.account,
+      });
       if (owner === null) {
-        if ((await deps.members.countMade(caller.account)) < ORGANISATIONS_MAX) throw labelTaken(organisation.label);
+        if ((await deps.members.countMade(caller.account)) < most) throw labelTaken(organisation.label);
         throw new GatewayError(
           'unprocessable',
-          `You have made ${ORGANISATIONS_MAX} organisations, which is the maximum. Ask the operator for another one`,
+          isUnfunded
+            ? `An account that never had money makes at most ${most} organisation. Add money first, or ask the operator for another one`
+            : `You have made ${most} organisations, which is the maximum. Ask the operator for another one`,
         );
       }
       return reply.code(201).send({ data: viewOrganisation(owner, organisation.label) });
@@ -240,8 +258,9 @@ function changeMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: Call
           'You cannot change your own budgets and rules. Ask another admin or an owner',
         );
       if (limited || role !== undefined) await refuseLimited(caller, deps);
+      await refuseLongPatterns(deps.ledger, account, rules);
       await requireFreshSignature(caller, deps.nonces);
-      const changes = { role, name: name?.trim() || undefined, limits };
+      const changes = { role, name: readName(name ?? '', 'name') || undefined, limits };
       const changed = await deps.members.change(account, before.member, changes);
       if (changed === null) return refuseChange(account, before.member, deps);
       const [data] = await viewMembers(account, [changed], deps);

@@ -17,6 +17,7 @@ import { type KeyStore, requireRole } from '#auth/keys';
 import { ACCOUNT_ID_PATTERN, parseAccountId, toCaip10 } from '#accounts/names';
 import { ADMINISTRATION, objectOf, titled, dataOf, listOf } from '../route-schemas.ts';
 import type { FindKeyUsage } from './key-usage.ts';
+import { readName } from './label.ts';
 import { callRulesView, viewCallRules } from './body-fields.ts';
 import { limitsSchema, viewLimits, type LimitsDeps } from './limits.ts';
 import { accountParams, findAccount, type AdminAccountsDeps, type AccountParams } from './admin-accounts.ts';
@@ -156,7 +157,7 @@ export async function addMember(
   { role, name }: NewMemberBody,
   { members }: Pick<MembersDeps, 'members'>,
 ): Promise<AccountMember> {
-  const added = await members.add({ account, member, role, name: name?.trim() || member });
+  const added = await members.add({ account, member, role, name: readName(name ?? '', 'name') || member });
   if (added !== null) return added;
   await refuseMember(account, member, members);
   throw new GatewayError('unprocessable', `An account has at most ${MEMBERS_MAX} members`);
@@ -256,7 +257,10 @@ export function addAdminMembersRoutes(app: FastifyInstance, deps: AdminAccountsD
       refuseSpender(request, role);
       const { account } = await findAccount(params.id, deps);
       const { member } = await findMember(account, params.member, deps);
-      const result = await deps.members.change(account, member, { role, name: name?.trim() || undefined });
+      const result = await deps.members.change(account, member, {
+        role,
+        name: readName(name ?? '', 'name') || undefined,
+      });
       if (result === null) return refuseChange(account, member, deps);
       const [data] = await viewMembers(account, [result], deps);
       return { data };

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify';
 import { dateOf, type CostOfOffer, DAY_MS, type OfferCalls, sumOfferCalls } from '#analytics';
 import type { AdminGate } from '#auth';
 import { archivedUntil, OPERATOR } from '#billing';
-import { KNOWN_PROVIDER_NAMES, KNOWN_PROVIDERS, type KnownProviderName } from '#config/known-providers';
+import { KNOWN_PROVIDER_NAMES, knownProviderAt, type KnownProviderName } from '#config/known-providers';
 import { nearest } from '#config';
 import { GatewayError } from '#errors';
 import { DOCUMENTED } from '#http';
@@ -168,10 +168,9 @@ function offerFinder(
   listed: ReconciliationDeps['listed'],
 ): (provider: string, service: string) => FoundOffer | null {
   const names = new Set(listed.filter(({ use }) => use === vendor).map(({ provider }) => provider));
-  const host = vendor === undefined ? null : hostOf(KNOWN_PROVIDERS[vendor].base ?? '');
   const isOf = ({ provider, baseUrl }: PaidOffer) =>
     providerName === undefined
-      ? names.has(provider) || (host !== null && hostOf(baseUrl) === host)
+      ? names.has(provider) || (vendor !== undefined && knownProviderAt(baseUrl) === vendor)
       : provider === providerName;
   const own = new Map<string, FoundOffer>();
   const others = new Set<string>();
@@ -207,8 +206,6 @@ function unknownProvider(name: string, offers: readonly PaidOffer[]): GatewayErr
     param: 'provider',
   });
 }
-
-const hostOf = (url: string): string | null => (URL.canParse(url) ? new URL(url).host : null);
 
 const viewRow = (sums: OfferCalls, { model, isOffered }: FoundOffer) => ({
   date: dateOf(sums.day),

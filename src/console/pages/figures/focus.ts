@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { accountsAfter, FOCUS_COLUMNS, focusRows, UTC } from '#analytics';
 import type { KeyStore } from '#auth';
 import type { Database, Query } from '#store';
-import { focusLine, sendCsv } from '../csv.ts';
+import { csvLine, sendCsv } from '../csv.ts';
 import { monthDays, refuseArchivedTime } from './statement.ts';
 
 /* The export of usage in the columns of FOCUS 1.2, of one account or of all. */
@@ -52,12 +52,12 @@ async function* linesOf(
   accounts: AsyncIterable<NamedAccount>,
 ): AsyncGenerator<string> {
   const issuer = publicUrl === null ? 'tollgate' : new URL(publicUrl).host;
-  yield focusLine(FOCUS_COLUMNS);
+  yield csvLine(FOCUS_COLUMNS);
   for await (const { account, label } of accounts) {
     const names = await keys.names(account);
     const query = { ...time, account, accountName: label || null, issuer, keyNames: names };
     for await (const rows of focusRows(database.query, query))
-      yield rows.map((row) => focusLine(FOCUS_COLUMNS.map((column) => row[column]))).join('');
+      yield rows.map((row) => csvLine(FOCUS_COLUMNS.map((column) => row[column]))).join('');
   }
 }
 

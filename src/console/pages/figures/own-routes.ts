@@ -4,6 +4,8 @@ import { GatewayError } from '#errors';
 import { offerId, toUsdNumber } from '#billing/amounts';
 import { PRIMITIVES } from '#config';
 import { DOCUMENTED } from '#http';
+import { ownerOf } from '#tasks';
+import { partyOf } from '#wire/places';
 import type { Pipeline } from '#call';
 import { refuseRestricted, requireAdmission, type KeyStore, type AdmissionOf } from '#auth';
 import { DAY_MS, dateOf, type UsageRow } from '#analytics';
@@ -62,7 +64,12 @@ function showUsage(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: Admi
     async (request, reply) => {
       const { caller } = admissionOf(request);
       const key = await ownKey(deps.keys, caller, request.query.key, 'key');
-      return answerUsage({ ...deps, party: caller.account }, caller.account, { ...request.query, key }, reply);
+      return answerUsage(
+        { ...deps, party: partyOf(ownerOf(caller)) },
+        caller.account,
+        { ...request.query, key },
+        reply,
+      );
     },
   );
 }
@@ -168,7 +175,7 @@ function showActivity(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: A
       const key = await ownKey(deps.keys, caller, keyHash, 'api_key_hash');
       const groups = ['day', 'model', 'provider', 'primitive'] as const;
       const { rows } = await readUsage(
-        { ...deps, party: caller.account },
+        { ...deps, party: partyOf(ownerOf(caller)) },
         { account: caller.account, range, groups, key },
       );
       const { providers } = await namesOf(deps, rows, groups);

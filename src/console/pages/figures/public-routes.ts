@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
-import { printable } from '#security';
+import { networkLevels, printable } from '#security';
 import type { Database, Query } from '#store';
 import { type Config, type Primitive, PRIMITIVES } from '#config';
 import type { Catalog } from '#catalog';
@@ -211,7 +211,7 @@ export function createFigurePages(
   const making = new Map<string, Promise<TaggedPage | null>>();
   const places = new Places({ total: 1, perShare: 1 });
   /** Pages that wait or are being made, by the network that asked for them first. */
-  const waiting = new Shares(WAITING_MAX);
+  const waiting = new Shares(WAITING_MAX, WAITING_MAX, networkLevels);
 
   const isCurrent = async (cached: CachedFigures): Promise<boolean> => {
     const at = performance.now();

@@ -248,7 +248,7 @@ const COLUMNS = [
 /** The lines of a statement, between one with the opening and one with the closing balance. */
 function statementCsv({ opening, closing }: AccountStatement, movements: readonly MovementView[]): string {
   const edge = (kind: string, balance: bigint) =>
-    csvLine([null, null, kind, null, null, null, null, null, null, null, null, null, signedUsd(balance)]);
+    csvLine([null, null, kind, null, null, null, null, null, null, null, null, null, csvUsd(balance)]);
   const lines = movements.map((one) =>
     csvLine([
       one.at,
@@ -262,12 +262,9 @@ function statementCsv({ opening, closing }: AccountStatement, movements: readonl
       one.key_name,
       tagsText(one.tags),
       one.reason,
-      signedUsd(BigInt(one.amount_micro_usdc)),
-      signedUsd(BigInt(one.balance_micro_usdc)),
+      csvUsd(BigInt(one.amount_micro_usdc)),
+      csvUsd(BigInt(one.balance_micro_usdc)),
     ]),
   );
   return csvLine(COLUMNS) + edge('opening', opening) + lines.join('') + edge('closing', closing);
 }
-
-/** A number, so that a spreadsheet does not take a minus for the beginning of a formula. */
-const signedUsd = (amount: bigint): number => Number(amount < 0n ? `-${csvUsd(-amount)}` : csvUsd(amount));

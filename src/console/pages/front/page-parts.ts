@@ -38,7 +38,7 @@ export const NAV_MENU = `<details class="menu"><summary aria-label="Menu"><svg a
 /**
  * Runs before the first paint. Applies the theme that the visitor chose on the web pages, and marks the page if they
  * are signed in there (`web/src/api/session.ts`, `web/src/api/operator.ts`). On the front page Ctrl-K opens the search
- * of the web pages.
+ * of the web pages. What is typed while that loads is kept for it (`web/src/app/search-button.tsx`).
  */
 export const FIRST_SCRIPT =
   'const page = document.documentElement.dataset;' +
@@ -49,8 +49,9 @@ export const FIRST_SCRIPT =
   "addEventListener('DOMContentLoaded', mark); addEventListener('click', ({ target }) => { const chosen = target.closest('[data-choice]')?.dataset.choice;" +
   " if (chosen === undefined) return; if (chosen === 'system') { localStorage.removeItem('tollgate.theme'); delete page.theme; }" +
   " else { localStorage.setItem('tollgate.theme', chosen); page.theme = chosen; } mark(); });" +
-  "if (location.pathname === '/') addEventListener('keydown', (event) => { if (event.key !== 'k' || !(event.ctrlKey || event.metaKey)) return;" +
-  " event.preventDefault(); location.assign('/marketplace#search'); });";
+  "if (location.pathname === '/') addEventListener('keydown', (event) => { const { key } = event; const words = sessionStorage.getItem('tollgate.search');" +
+  " const isCommand = event.ctrlKey || event.metaKey; if (isCommand ? key !== 'k' : words === null || key.length !== 1 || event.altKey) return;" +
+  " event.preventDefault(); sessionStorage.setItem('tollgate.search', isCommand ? '' : words + key); if (isCommand) location.assign('/marketplace#search'); });";
 
 export const ICON =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#14281d"/>' +

@@ -48,7 +48,7 @@ function listProviders(app: FastifyInstance, deps: MarketDeps): void {
     ),
     response: { 200: { description: 'Providers, by name', ...listOf(providerSchema) } },
   };
-  app.get('/providers', { schema }, (request, reply) => sendPage(request, reply, providers()));
+  app.get('/providers', { schema }, async (request, reply) => sendPage(request, reply, await providers()));
 }
 
 function showProvider(app: FastifyInstance, deps: MarketDeps): void {
@@ -146,9 +146,9 @@ function listTools(app: FastifyInstance, deps: MarketDeps): void {
   app.get<{ Querystring: { readonly service?: string; readonly schemas?: boolean } }>(
     '/tools',
     { schema },
-    (request, reply) => {
+    async (request, reply) => {
       const { service = null, schemas = false } = request.query;
-      return sendPage(request, reply, tools(service, schemas));
+      return sendPage(request, reply, await tools(service, schemas));
     },
   );
 }
@@ -159,7 +159,7 @@ function listAgents(app: FastifyInstance, deps: MarketDeps): void {
     ...described('List agents', 'Every agent (A2A), with providers and prices.'),
     response: { 200: { description: 'Agents, by name', ...listOf(serviceSchema) } },
   };
-  app.get('/agents', { schema }, (request, reply) => sendPage(request, reply, agents()));
+  app.get('/agents', { schema }, async (request, reply) => sendPage(request, reply, await agents()));
 }
 
 function showAgent(app: FastifyInstance, deps: MarketDeps): void {
@@ -186,5 +186,5 @@ function showAgent(app: FastifyInstance, deps: MarketDeps): void {
 }
 
 /** A page of all offers. It is made again after the catalogue has changed. */
-const freshPage = ({ catalog, now }: MarketDeps, data: (offers: Offers) => unknown) =>
-  createFreshPage(() => ({ data: data(catalog.offers()) }), { version: catalog.version, now });
+const freshPage = ({ catalog, now }: MarketDeps, rows: (offers: Offers) => Iterable<object>) =>
+  createFreshPage(() => rows(catalog.offers()), { version: catalog.version, now });

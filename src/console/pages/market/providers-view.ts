@@ -51,10 +51,16 @@ interface ListedOffer extends HealthView {
 }
 
 /** All providers, sorted by name. */
-export function viewProviders(offers: readonly Offer[], healthSources: HealthSources): readonly ProviderView[] {
-  return [...Map.groupBy(offers, (offer) => offer.provider.id).values()]
-    .map((group) => viewProvider(group, healthSources, (listing) => viewListing(listing, healthSources)))
-    .sort((a, b) => a.name.localeCompare(b.name, 'en') || compare(a.id, b.id));
+export function* viewProviders(
+  offers: readonly Offer[],
+  healthSources: HealthSources,
+): Generator<ProviderView, void, undefined> {
+  const groups = [...Map.groupBy(offers, ({ provider }) => provider.id).values()];
+  const byName = new Intl.Collator('en').compare;
+  const [nameOf, idOf] = [(group: Offer[]) => group[0]!.provider.name, (group: Offer[]) => group[0]!.provider.id];
+  groups.sort((a, b) => byName(nameOf(a), nameOf(b)) || compare(idOf(a), idOf(b)));
+  for (const group of groups)
+    yield viewProvider(group, healthSources, (listing) => viewListing(listing, healthSources));
 }
 
 /** One provider with its prices. `offers` are all its offers, at least one. */

@@ -1,9 +1,9 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Primitive } from '#config';
+import { type Primitive, PRIMITIVES } from '#config';
 import { createFreshPage, sendPage, tagPage, type TaggedPage } from '#http';
-import { healthProperties, pricingSchema } from '#catalog';
+import { healthProperties, pricingSchema, stopsProperties } from '#catalog';
 import { dataOf, listOf, objectOf, titled } from '../route-schemas.ts';
 import { primitivesSchema, serviceStatusSchema } from './market-schema.ts';
 import { viewServiceRows, viewServiceOfKind } from './services-view.ts';
@@ -17,10 +17,9 @@ const OPEN = 'No credential is needed. Send the `etag` as `if-none-match`, and a
  */
 export function servicesRoutes(app: FastifyInstance, deps: MarketDeps): void {
   const { catalog, now } = deps;
-  const list = createFreshPage(() => ({ data: viewServiceRows(catalog.offers, deps) }), {
-    version: catalog.version,
-    now,
-  });
+  const pageOf = (primitives: readonly Primitive[]) =>
+    createFreshPage(() => viewServiceRows(primitives, catalog.offers, deps), { version: catalog.version, now });
+  const list = pageOf(PRIMITIVES);
   const send = createPackedSender();
   app.get(
     '/services',
@@ -34,19 +33,10 @@ export function servicesRoutes(app: FastifyInstance, deps: MarketDeps): void {
         response: { 200: { description: 'Services, by kind and name', ...listOf(serviceRowSchema) } },
       },
     },
-    (request, reply) => send(request, reply, list()),
+    async (request, reply) => send(request, reply, await list()),
   );
 
-  const lists = new Map<Primitive, () => TaggedPage>();
-  const listOfKind = (kind: Primitive) => {
-    let page = lists.get(kind);
-    if (!page) {
-      const view = () =>
-        viewServiceRows((shownPrimitive) => (shownPrimitive === kind ? catalog.offers(shownPrimitive) : []), deps);
-      lists.set(kind, (page = createFreshPage(() => ({ data: view() }), { version: catalog.version, now })));
-    }
-    return page();
-  };
+  const lists = new Map(PRIMITIVES.map((kind) => [kind, pageOf([kind])]));
   const primitive = { ...primitivesSchema.items, description: 'The kind of the service' };
   const name = { type: 'string', description: 'The name of the service. Slashes may be encoded' };
   app.get<{ Params: { readonly primitive: Primitive } }>(
@@ -62,7 +52,7 @@ export function servicesRoutes(app: FastifyInstance, deps: MarketDeps): void {
         response: { 200: { description: 'Services, by name', ...listOf(serviceRowSchema) } },
       },
     },
-    (request, reply) => sendPage(request, reply, listOfKind(request.params.primitive)),
+    async (request, reply) => sendPage(request, reply, await lists.get(request.params.primitive)!()),
   );
   app.get<{ Params: { readonly primitive: Primitive; readonly '*': string } }>(
     '/services/:primitive/*',
@@ -138,6 +128,7 @@ const rowProperties = {
   supported_parameters: texts(
     'Request fields that it accepts in addition to those of every service of its kind. For models, all fields are in `supported_parameters` of `/models`',
   ),
+  ...stopsProperties,
   pricing: pricingSchema,
   typical_usd: typicalUsdSchema,
   typical_seconds: {

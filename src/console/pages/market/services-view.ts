@@ -1,14 +1,16 @@
-import { contextDeclared, type Primitive, PRIMITIVES } from '#config';
+import { contextDeclared, type Primitive } from '#config';
 import {
   byService,
   compare,
   descriptionOf,
+  inOneList,
   type Offer,
   type PriceView,
   type HealthSources,
   type HealthView,
   viewPrice,
   viewHealth,
+  viewStops,
 } from '#catalog';
 import { type ProviderStatus, statusOf } from './providers-view.ts';
 import { typicalSeconds, typicalUsd } from './typical-use.ts';
@@ -31,6 +33,9 @@ interface ServiceRow {
   readonly aspect_ratios: readonly string[];
   readonly formats: readonly string[];
   readonly supported_parameters: readonly string[];
+  /** Of all providers: false if one of them does not stop. */
+  readonly stops: boolean | null;
+  readonly stops_whole: boolean | null;
   /** The price of the provider for which the typical cost is lowest. */
   readonly pricing: PriceView;
   readonly typical_usd: number;
@@ -56,20 +61,20 @@ interface ServiceOffer extends HealthView, ProviderName {
 /** Longest description in the list, in characters. */
 const DESCRIPTION_MAX = 200;
 
-/** All services of all kinds, sorted by kind and name. */
-export function viewServiceRows(
+/** The services of some kinds, sorted by kind and name, those of the operator first. */
+export function* viewServiceRows(
+  primitives: readonly Primitive[],
   offers: (primitive: Primitive) => readonly Offer[],
   healthSources: HealthSources,
-): readonly ServiceRow[] {
-  return PRIMITIVES.flatMap((primitive) =>
-    byService(offers(primitive)).map((group) => {
+): Generator<ServiceRow, void, undefined> {
+  for (const primitive of primitives)
+    for (const group of inOneList(byService(offers(primitive)))) {
       const row = viewRow(group, healthSources);
       const { description } = row;
-      return description.length > DESCRIPTION_MAX
+      yield description.length > DESCRIPTION_MAX
         ? { ...row, description: `${description.slice(0, DESCRIPTION_MAX - 1)}…` }
         : row;
-    }),
-  );
+    }
 }
 
 /** One service with its providers, the cheapest first. `group` are all its offers, at least one. */
@@ -135,6 +140,7 @@ function abilitiesOf(group: readonly Offer[]) {
     supported_parameters: all(({ model, media }) =>
       model === null ? media?.supportedParams : model.forward === 'all' ? [] : model.forward,
     ),
+    ...viewStops(group),
   };
 }
 

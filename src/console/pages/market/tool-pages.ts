@@ -6,6 +6,7 @@ import {
   type ToolListings,
   type Offer,
   byService,
+  inOneList,
   descriptionOf,
   primitivesOf,
   viewPrice,
@@ -45,14 +46,15 @@ const PAGES_MAX = 16;
  * Creates a function that returns the page of all tool services, or of one service with all its tools. The function
  * throws GatewayError `not_found`, or `invalid_request` if the schemas of all services are requested.
  */
-export function createToolPages(deps: MarketDeps): (service: string | null, schemas: boolean) => TaggedPage {
+export function createToolPages(deps: MarketDeps): (service: string | null, schemas: boolean) => Promise<TaggedPage> {
   const { catalog, listings } = deps;
   const version = () => catalog.version() + (listings?.version() ?? 0);
-  const fresh = (data: () => unknown) => createFreshPage(() => ({ data: data() }), { version, now: deps.now });
+  const fresh = (rows: () => Iterable<object>) => createFreshPage(rows, { version, now: deps.now });
 
   const list = fresh(() => {
     let remaining: number = LIST.all;
-    return view(
+    return viewWithTools(
+      deps,
       catalog.offers('tool'),
       () => ({
         max: Math.min(LIST.perService, remaining),
@@ -64,22 +66,7 @@ export function createToolPages(deps: MarketDeps): (service: string | null, sche
     );
   });
 
-  function view(
-    offers: ReturnType<Catalog['offers']>,
-    options: () => ToolViewOptions,
-    onShown: (tools: number) => void = () => {},
-  ) {
-    const services = viewServices(offers, catalog.offers(), deps);
-    if (!listings) return services;
-    const groups = Map.groupBy(offers, ({ service }) => service);
-    return services.map((service) => {
-      const tools = viewTools(groups.get(service.name)!, listings, options());
-      onShown(tools.tools?.length ?? 0);
-      return { ...service, ...tools };
-    });
-  }
-
-  const pages = new Map<string, () => TaggedPage>();
+  const pages = new Map<string, () => Promise<TaggedPage>>();
   return (service, schemas) => {
     if (service === null) {
       if (schemas)
@@ -98,7 +85,7 @@ export function createToolPages(deps: MarketDeps): (service: string | null, sche
     const page =
       pages.get(key) ??
       fresh(() =>
-        view(catalog.resolve(service, 'tool').offers, () => ({
+        viewWithTools(deps, catalog.resolve(service, 'tool').offers, () => ({
           max: Infinity,
           descriptionMax: Infinity,
           schemas,
@@ -110,6 +97,22 @@ export function createToolPages(deps: MarketDeps): (service: string | null, sche
     dropOldest(pages, PAGES_MAX);
     return page();
   };
+}
+
+function* viewWithTools(
+  deps: MarketDeps,
+  offers: ReturnType<Catalog['offers']>,
+  options: () => ToolViewOptions,
+  onShown: (tools: number) => void = () => {},
+): Generator<ServiceView, void, undefined> {
+  const services = viewServices(offers, deps.catalog.offers(), deps);
+  if (!deps.listings) return yield* services;
+  const groups = Map.groupBy(offers, ({ service }) => service);
+  for (const service of services) {
+    const tools = viewTools(groups.get(service.name)!, deps.listings, options());
+    onShown(tools.tools?.length ?? 0);
+    yield { ...service, ...tools };
+  }
 }
 
 /**
@@ -134,16 +137,15 @@ interface ServiceProviderView extends HealthView {
   readonly pricing: PriceView;
 }
 
-/** All services of one primitive, sorted by name. `all` are the offers of every primitive. */
-export function viewServices(
+/** The services of one primitive as `byService` sorts them. `all` are the offers of every primitive. */
+export function* viewServices(
   offers: readonly Offer[],
   all: readonly Offer[],
   healthSources: HealthSources,
-): readonly ServiceView[] {
+): Generator<ServiceView, void, undefined> {
   const listings = Map.groupBy(all, listingKey);
-  return byService(offers).map((group) =>
-    viewService(group, (offer) => listings.get(listingKey(offer)) ?? [offer], healthSources),
-  );
+  for (const group of inOneList(byService(offers)))
+    yield viewService(group, (offer) => listings.get(listingKey(offer)) ?? [offer], healthSources);
 }
 
 /**
@@ -204,10 +206,7 @@ interface ToolViewOptions {
 const viewLeftOutOf = (offer: Offer, listings: ToolListings) =>
   listings.leftOutOf(offer).map((one) => ({ provider: offer.provider.name, ...viewLeftOut(one) }));
 
-/**
- * The tools that at least one of a service's offers lists. If several offers list a tool, the cheapest offer describes
- * it.
- */
+/** The tools of a service. If several of its definers list a tool, the first one describes it. */
 function viewTools(
   offers: readonly Offer[],
   listings: ToolListings,
@@ -215,7 +214,7 @@ function viewTools(
 ): ServiceToolsView {
   const byName = new Map<string, readonly [ListedTool, Offer]>();
   let known = false;
-  for (const offer of byPrice(offers)) {
+  for (const offer of listings.definers(offers)) {
     const tools = listings.toolsOf(offer);
     known ||= tools !== null;
     for (const tool of tools ?? []) if (!byName.has(tool.name)) byName.set(tool.name, [tool, offer]);

@@ -240,6 +240,9 @@ const OF_A_CALL = {
     'What the call itself was charged, without calls under it. Not in streams, whose last event says it.',
   ),
   'x-provider': headerOf('Name of the provider that served.'),
+  'x-tollgate-stops': headerOf(
+    '`false` at the head of a stream that is read on, and paid, although its client leaves. Absent: it is ended then.',
+  ),
   'x-receipt': headerOf('Signed receipt (compact JWS), where it was asked for.'),
   'PAYMENT-RESPONSE': headerOf('The result of the payment that came with the request.'),
 };

@@ -67,7 +67,7 @@ export function describeRoutes(server: FastifyInstance, options: ReferenceOption
   const read = () => (document ??= describe(routes, options));
   let described: string | null = null;
   let example: OpenApiAnswer | null = null;
-  server.get('/openapi.json', { schema: { hide: true } }, async (request, reply) => {
+  server.get('/openapi.json', { schema: { hide: true }, config: { anyPage: true } }, async (request, reply) => {
     if (described === null) {
       const services = await read();
       await ownTurn();
@@ -81,7 +81,7 @@ export function describeRoutes(server: FastifyInstance, options: ReferenceOption
     }
     const { text, etag, packed } = example;
     void reply
-      .headers({ etag, 'cache-control': 'no-cache', vary: 'accept-encoding', 'access-control-allow-origin': '*' })
+      .headers({ etag, 'cache-control': 'no-cache', vary: 'accept-encoding' })
       .header('content-type', 'application/json; charset=utf-8');
     if (hasTagged(request, etag)) return reply.code(304).send();
     if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(text);

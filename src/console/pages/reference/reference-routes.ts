@@ -115,5 +115,5 @@ const schema = {
 
 /** `/.well-known/jwks.json`: the public keys that verify this gateway's signatures. */
 export function addKeySetRoute(server: FastifyInstance, keys: readonly object[]): void {
-  server.get('/.well-known/jwks.json', { schema }, () => ({ keys }));
+  server.get('/.well-known/jwks.json', { schema, config: { anyPage: true } }, () => ({ keys }));
 }

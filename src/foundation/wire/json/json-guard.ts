@@ -154,19 +154,23 @@ async function parseInTurns(buffer: Buffer, limits: JsonLimits): Promise<unknown
   const start = hasByteOrderMark(buffer) ? 3 : 0;
   const structure = new Structure(buffer, start, limits, MEMBERS_MAX);
   const bytes = await bytesInTurns(buffer, start, structure, limits);
-  const work = parsePieces(bytes, structure.inexact ? parseInexact : JSON.parse);
   try {
-    for (;;) {
-      await ownTurn();
-      const { done, value } = work.next();
-      if (!done) continue;
-      // The last piece may be the whole text, and who waits for the value works on it at once.
-      await ownTurn();
-      return value;
-    }
+    return await valueInTurns(bytes, structure.inexact ? parseInexact : JSON.parse);
   } catch (error) {
     if (error instanceof PieceError) throw noJson(faultAt(bytes, error.position, start), error);
     throw error;
+  }
+}
+
+async function valueInTurns(bytes: Buffer, parse: (text: string) => unknown): Promise<unknown> {
+  const work = parsePieces(bytes, parse);
+  for (;;) {
+    await ownTurn();
+    const { done, value } = work.next();
+    if (!done) continue;
+    // The last piece may be the whole text, and who waits for the value works on it at once.
+    await ownTurn();
+    return value;
   }
 }
 
@@ -216,15 +220,28 @@ export function jsonText(bytes: Uint8Array, limits: JsonLimits): string {
   return textOf(buffer, start, limits);
 }
 
-/** jsonText for a body that may be large. It reads a large body over several turns of the event loop. */
-export async function readJsonText(buffer: Buffer, limits: JsonLimits): Promise<string> {
-  if (buffer.byteLength <= IN_TURNS_BYTES) return jsonText(buffer, limits);
+/** `value`: what JSON.parse gives for the text, if that is known; undefined also for broken syntax. */
+export interface ReadText {
+  readonly text: string;
+  readonly value?: unknown;
+}
+
+/** jsonText for a body that may be large. A large body is read, and parsed, over several turns of the event loop. */
+export function readJsonText(buffer: Buffer, limits: JsonLimits): ReadText | Promise<ReadText> {
+  return buffer.byteLength <= IN_TURNS_BYTES ? { text: jsonText(buffer, limits) } : textInTurns(buffer, limits);
+}
+
+async function textInTurns(buffer: Buffer, limits: JsonLimits): Promise<ReadText> {
   const start = hasByteOrderMark(buffer) ? 3 : 0;
-  const bytes = await bytesInTurns(buffer, start, new Structure(buffer, start, limits), limits);
+  const bytes = await bytesInTurns(buffer, start, new Structure(buffer, start, limits, MEMBERS_MAX), limits);
   await ownTurn();
   const text = bytes.toString('utf8');
-  await ownTurn();
-  return text;
+  try {
+    return { text, value: await valueInTurns(bytes, JSON.parse) };
+  } catch (error) {
+    if (error instanceof PieceError) return { text };
+    throw error;
+  }
 }
 
 /** Throws for structure beyond the limits, as parseJson does. It does not check whether the bytes are valid JSON. */

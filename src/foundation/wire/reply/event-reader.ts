@@ -185,6 +185,9 @@ function parseEvent(raw: string): SseEvent | null {
   return known ? { event, data: data ?? '', id, retry, raw } : null;
 }
 
+/** Headers of every answer that comes in parts, so that no proxy in between collects or compresses it. */
+export const STREAM_HEADERS = { 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' } as const;
+
 /** Formats an event. Each line of `data` becomes a `data:` line. */
 export function eventText(data: string, id: string | null = null, event = 'message'): string {
   // Faster than one regular expression: a large event is searched in a millisecond.

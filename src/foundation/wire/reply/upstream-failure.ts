@@ -196,6 +196,12 @@ export function malformed(what: string, cause?: unknown): UpstreamFailure {
   return new UpstreamFailure(what, { retryable: true, attributedTo: 'provider', cause });
 }
 
+/** Whether the `error` of a reply says anything. Some servers write an empty one beside a good answer. */
+export function isError(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null) return Boolean(error);
+  return Object.values(error).some(Boolean);
+}
+
 /** The failure for an error object instead of a reply, or in the middle of a reply. */
 export function failedByItsOwnWords(error: unknown): UpstreamFailure {
   const words = wordsOf(error) ?? 'no reason given';

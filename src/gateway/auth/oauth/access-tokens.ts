@@ -24,7 +24,7 @@ export interface AccessTokens {
 }
 
 export interface AccessTokensOptions extends IssuerKeysOptions, Pick<Config['oauth'], 'requiredScope'> {
-  readonly resources: Pick<Resources, 'isAudience' | 'isFor'>;
+  readonly resources: Pick<Resources, 'isAudience' | 'isFor' | 'agentsOf'>;
   readonly skewMs: number;
   readonly attempts: Attempts;
   readonly now: () => number;
@@ -117,7 +117,9 @@ export async function createAccessTokens(options: AccessTokensOptions): Promise<
 
   /** A token for one resource is not accepted at another one, so its user knows what a client can do with it. */
   const callerAt = ({ caller, audiences }: VerifiedToken, path: string | null): Caller => {
-    if (audiences.some((audience) => resources.isFor(audience, path))) return caller;
+    const right = audiences.filter((audience) => resources.isFor(audience, path));
+    const agents = resources.agentsOf(right);
+    if (right.length > 0) return agents === null ? caller : { ...caller, agents };
     const own = audiences.filter(resources.isAudience).slice(0, SHOWN_MAX).join(' and ');
     throw tokenError(`is only for ${own}: ask for a token for this address`);
   };

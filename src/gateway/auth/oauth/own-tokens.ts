@@ -7,7 +7,7 @@ import { bearerOf } from '../credential.ts';
 import type { KeyCallers } from '../key-callers.ts';
 import { tokenError } from './access-tokens.ts';
 import { type CheckDpopProof, proofError } from './dpop-proof.ts';
-import { askedOf, pathOf, type Resources } from './resources.ts';
+import { askedOf, pathOf, type Resources, writtenPathOf } from './resources.ts';
 
 /** An access token of the gateway's own authorization server. It never changes. */
 export interface OwnToken {
@@ -23,7 +23,7 @@ export interface OwnToken {
 
 export interface OwnTokensOptions {
   readonly find: (text: string) => Promise<OwnToken | null>;
-  readonly resources: Pick<Resources, 'isFor'>;
+  readonly resources: Pick<Resources, 'isFor' | 'agentsOf'>;
   readonly checkProof: CheckDpopProof;
   readonly attempts: Attempts;
   readonly now: () => number;
@@ -63,7 +63,7 @@ export function createOwnTokens({ find, resources, checkProof, attempts, now }: 
     const { dpop: proof } = headers;
     const requested = askedOf(headers);
     if (typeof proof !== 'string' || requested === undefined) throw proofError('is missing, and this token needs one');
-    await checkProof(proof, { method: requested.method, path: pathOf(requested), token: text, jkt });
+    await checkProof(proof, { method: requested.method, path: writtenPathOf(requested), token: text, jkt });
   };
 
   return {
@@ -86,14 +86,17 @@ export function createOwnTokens({ find, resources, checkProof, attempts, now }: 
         const requested = askedOf(headers);
         if (!resources.isFor(token.resource, requested === undefined ? null : pathOf(requested)))
           throw tokenError(`is only for ${token.resource}: ask for a token for this address`);
-        if (token.jkt === null) return callerOfKey(keys, token.key);
-        return prove(headers, text, token.jkt).then(() => callerOfKey(keys, token.key));
+        const callerOf = () => ofAgents(callerOfKey(keys, token.key), resources.agentsOf([token.resource]));
+        return token.jkt === null ? callerOf() : prove(headers, text, token.jkt).then(callerOf);
       });
     },
   };
 }
 
 const invalidToken = () => tokenError('is unknown, has expired or was revoked');
+
+const ofAgents = (known: Caller | Promise<Caller>, agents: readonly string[] | null): Caller | Promise<Caller> =>
+  agents === null ? known : after(known, (caller) => ({ ...caller, agents }));
 
 /** A token whose key is gone is an invalid token, and its client may ask for another one. */
 const callerOfKey = (keys: KeyCallers, hash: string): Caller | Promise<Caller> =>

@@ -6,7 +6,14 @@ import type { Config } from '#config';
 import { createAccessTokens, type AccessTokens, type AccessTokensOptions } from './access-tokens.ts';
 import { createDpopProofs, DPOP_ALGORITHMS, type DpopProofsOptions } from './dpop-proof.ts';
 import { createOwnTokens, type OwnTokens, type OwnTokensOptions } from './own-tokens.ts';
-import { createResources, METADATA_PATH, pathOf, type Resources, resourcePathOf, type UrlParts } from './resources.ts';
+import {
+  createResources,
+  METADATA_PATH,
+  type Resources,
+  resourcePathOf,
+  type UrlParts,
+  writtenPathOf,
+} from './resources.ts';
 
 /**
  * The gateway as an OAuth resource server. It accepts the tokens of its own authorization server and of one issuer
@@ -135,6 +142,7 @@ function resourceRoutes({ issuers, resources, scopes, dpop }: ResourceDeps): Fas
       app.get(
         path,
         {
+          config: { anyPage: true },
           schema: {
             summary: 'Show whose access tokens are accepted',
             description:
@@ -146,10 +154,9 @@ function resourceRoutes({ issuers, resources, scopes, dpop }: ResourceDeps): Fas
           },
         },
         (request, reply) => {
-          const resource = resources.resourceOf(request, pathOf(request).slice(METADATA_PATH.length));
+          const resource = resources.resourceOf(request, writtenPathOf(request).slice(METADATA_PATH.length));
           if (resource === null) return reply.callNotFound();
-          // Browser clients of other origins may read it, because it has no secrets.
-          return reply.header('access-control-allow-origin', '*').send({
+          return reply.send({
             resource,
             authorization_servers: issuers(),
             ...(scopes.length > 0 ? { scopes_supported: scopes } : {}),
@@ -196,7 +203,7 @@ function createChallenge({ resources, scopes, dpop }: ChallengeOptions): Challen
     const parameters = ['realm="tollgate"'];
     if (insufficient) parameters.push('error="insufficient_scope"');
     else if (had && !proven) parameters.push('error="invalid_token"');
-    if (resources !== null && resourcePathOf(pathOf(request)) !== null) {
+    if (resources !== null && resourcePathOf(writtenPathOf(request)) !== null) {
       const metadataUrl = resources.metadataUrlOf(request);
       if (scopes.length > 0) parameters.push(`scope="${scopes.join(' ')}"`);
       if (metadataUrl !== null) parameters.push(`resource_metadata="${metadataUrl}"`);

@@ -3,7 +3,8 @@ import type { FastifyRequest } from 'fastify';
 import { isLoopback, type OwnOrigin, parseHost } from '#security';
 import { withoutEndSlashes } from '#http';
 
-export type UrlParts = Pick<FastifyRequest, 'url' | 'protocol' | 'host'>;
+/** Clients compare a resource with the address that they asked, so it is written as they wrote that. */
+export type UrlParts = Pick<FastifyRequest, 'originalUrl' | 'protocol' | 'host'>;
 
 /**
  * The protected resources (RFC 9728) of this gateway: one for each path of MCP and A2A, one for the API, one for the
@@ -25,6 +26,8 @@ export interface Resources {
    * and for the files of videos, because answers there link to them.
    */
   isFor(audience: string, path: string | null): boolean;
+  /** The addresses below `/a2a/` that a token for these audiences is for; null if it is for more. See Caller.agents. */
+  agentsOf(audiences: readonly string[]): readonly string[] | null;
   /** The path of the resource of an audience; `/` for the whole gateway. null for an audience of another gateway. */
   pathOf(audience: string): string | null;
   /** Whether this is an origin of the gateway. */
@@ -52,9 +55,13 @@ const RESOURCE_PATH = /^(?:\/api\/v1)?\/(?:mcp|a2a)(?:\/[A-Za-z0-9._~:%/-]{0,512
 
 const isProtocolPath = (path: string): boolean => RESOURCE_PATH.test(path);
 
-/** The resource of everything that is neither MCP nor A2A: models, videos, the account. `/v1` is a part of it. */
+/**
+ * The resource of everything that is neither MCP nor A2A: models, videos, the account. `/v1` is a part of it, and so
+ * are other versions.
+ */
 const API_PATH = '/api/v1';
-const OF_API = /^(?:\/api)?\/v1(?:\/|$)/;
+/** Google's clients ask below `/v1beta`, Cohere's below `/v2`. */
+const OF_API = /^(?:\/api)?\/v\d\w*(?:\/|$)/;
 
 /** The path of the resource that a path (without query) belongs to; `` for the whole gateway, null for none. */
 export function resourcePathOf(path: string): string | null {
@@ -62,12 +69,13 @@ export function resourcePathOf(path: string): string | null {
   return OF_API.test(path) ? API_PATH : null;
 }
 
-export function pathOf({ url }: Pick<UrlParts, 'url'>): string {
-  return url.split('?', 1)[0]!;
-}
+export const pathOf = ({ url }: Pick<FastifyRequest, 'url'>): string => url.split('?', 1)[0]!;
+
+/** The path as the client wrote it, without its query. */
+export const writtenPathOf = ({ originalUrl }: Pick<UrlParts, 'originalUrl'>): string => originalUrl.split('?', 1)[0]!;
 
 /** The request that an access token is checked against: it is for one resource, and its proof for one request. */
-type AskedRequest = Pick<FastifyRequest, 'url' | 'method'>;
+type AskedRequest = Pick<FastifyRequest, 'url' | 'originalUrl' | 'method'>;
 
 const ASKED = Symbol('request of a token');
 type AskedHeaders = IncomingHttpHeaders & { [ASKED]?: AskedRequest };
@@ -127,11 +135,16 @@ export function createResources({
     metadataUrlOf(request) {
       const origin = ownOrigin(request);
       if (origin === null) return null;
-      return origin + METADATA_PATH + (resourcePathOf(pathOf(request)) ?? '');
+      return origin + METADATA_PATH + (resourcePathOf(writtenPathOf(request)) ?? '');
     },
 
     isAudience: (text) => pathIn(text) !== null,
     pathOf: pathIn,
+    agentsOf(audiences) {
+      const paths = audiences.map((audience) => plainPath(pathIn(audience) ?? ''));
+      if (shared || !paths.every((path) => path.startsWith(BELOW_AGENTS))) return null;
+      return paths.map((path) => path.slice(BELOW_AGENTS.length));
+    },
     isOrigin,
 
     isFor(text, path) {
@@ -176,5 +189,24 @@ const ROUTE = /(?:\/v1)?\/(?:message:[a-z]+|tasks(?:\/[^]*)?|card|extendedAgentC
 /** A path without `/api/v1`, below which the same addresses are, and without slashes at its end. */
 const plainPath = (path: string): string => withoutEndSlashes(path).replace(/^\/api\/v1(?=\/)/, '');
 
-/** The address of the tool service or the agent at a plain path. */
-const placeOf = (path: string): string => (path.startsWith('/a2a/') ? path.replace(ROUTE, '') : path);
+const BELOW_AGENTS = '/a2a/';
+
+/**
+ * The address of the tool service or the agent at a plain path. Of an agent whose name ends like a route it is that of
+ * another one: see Resources.agentsOf.
+ */
+const placeOf = (path: string): string => (path.startsWith(BELOW_AGENTS) ? path.replace(ROUTE, '') : path);
+
+/** The agent of an address below `/a2a/`; empty for a route of all agents. */
+export function agentAt(address: string, isAgent: (name: string) => boolean): string {
+  const name = decoded(address);
+  return isAgent(name) ? name : `/${name}`.replace(ROUTE, '').slice(1);
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

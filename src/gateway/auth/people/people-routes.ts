@@ -54,7 +54,10 @@ interface Sealed extends Pending {
   readonly until: number;
 }
 
-/** The sign-in under way, sealed into a cookie of the browser that began it, so that any gateway goes on with it. */
+/**
+ * The sign-ins under way, one for each tab, sealed into a cookie of the browser that began them, so that any gateway
+ * goes on with them.
+ */
 function pendingCookie({ secret, origin, now }: PeopleRoutesDeps) {
   const seals = createSealedTexts(secret);
   const isSecure = () => origin()?.startsWith('https:') ?? false;
@@ -66,20 +69,26 @@ function pendingCookie({ secret, origin, now }: PeopleRoutesDeps) {
   const cookie = (value: string, maxAgeS: number) =>
     `${name()}=${value}; Path=/;${isSecure() ? ' Secure;' : ''} HttpOnly; SameSite=Lax; Max-Age=${maxAgeS}`;
   return {
-    write: (pending: Sealed) =>
-      cookie(seals.sealBytes(OWNER, Buffer.from(JSON.stringify(pending))).toString('base64url'), PENDING_MS / 1_000),
-    remove: () => cookie('', 0),
-    read(request: FastifyRequest): Sealed | null {
+    /** `pendings`: the newest first. The oldest go where a cookie has no room for them. */
+    write(pendings: readonly Sealed[]): string {
+      if (pendings.length === 0) return cookie('', 0);
+      let bytes;
+      for (let count = pendings.length; bytes === undefined || bytes.length > PENDING_BYTES; count -= 1)
+        bytes = Buffer.from(JSON.stringify(pendings.slice(0, count)));
+      return cookie(seals.sealBytes(OWNER, bytes).toString('base64url'), PENDING_MS / 1_000);
+    },
+    read(request: FastifyRequest): readonly Sealed[] {
       const [value, second] = cookieValues(request.headers.cookie ?? '', name());
-      if (value === undefined || second !== undefined) return null;
+      if (value === undefined || second !== undefined) return [];
       const bytes = seals.openBytes(OWNER, Buffer.from(value, 'base64url'));
-      if (bytes === null) return null;
-      const pending = JSON.parse(bytes.toString()) as Sealed;
-      return pending.until > now() ? pending : null;
+      const pendings = bytes === null ? [] : (JSON.parse(bytes.toString()) as Sealed[]);
+      return pendings.filter(({ until }) => until > now());
     },
   };
 }
 const OWNER = 'people';
+/** A browser keeps cookies of 4,096 characters. One sign-in has at most 1,300 bytes, and usually 250. */
+const PENDING_BYTES = 2_600;
 
 /** A path of this gateway, or the dashboard: an address of another site would be an open redirect. */
 export function ownPath(text: unknown): string {
@@ -122,7 +131,8 @@ function start(app: FastifyInstance, deps: PeopleRoutesDeps): void {
       onError(error);
       return reply.redirect(failed('away', to));
     }
-    void reply.header('set-cookie', cookie.write({ ...begun.pending, to, until: now() + PENDING_MS }));
+    const pending = { ...begun.pending, to, until: now() + PENDING_MS };
+    void reply.header('set-cookie', cookie.write([pending, ...cookie.read(request)]));
     return reply.redirect(begun.url.href);
   });
 }
@@ -131,14 +141,15 @@ function callback(app: FastifyInstance, deps: PeopleRoutesDeps): void {
   const { provider, people, nonces, origin, onError } = deps;
   const cookie = pendingCookie(deps);
   app.get(`${BASE}/callback`, { schema: HIDDEN }, async (request, reply) => {
-    const pending = cookie.read(request);
-    const cookies = [cookie.remove()];
+    const pendings = cookie.read(request);
+    const pending = pendings.find(({ state }) => state === (request.query as { readonly state?: unknown }).state);
+    const cookies = [cookie.write(pendings.filter((one) => one !== pending))];
     void reply
       .header('cache-control', 'no-store')
       .header('set-cookie', cookies)
       .header('referrer-policy', 'no-referrer');
     const own = origin();
-    if (pending === null || own === null) return reply.redirect(failed('over', HOME));
+    if (pending === undefined || own === null) return reply.redirect(failed('over', HOME));
     const { to } = pending;
     if (!(await nonces.useOnce(`people ${pending.state}`, pending.until))) return reply.redirect(failed('over', to));
     const { search } = new URL(request.url, own);

@@ -98,9 +98,20 @@ export function createPeople(deps: PeopleDeps): People {
     for (const organisation of organisations) await members.remove(organisation, person.account);
   };
 
-  /** Makes the rights of a person what the provider says now. Those that end come first, and are noted last. */
+  /**
+   * Makes the rights of a person what the provider says now, or leaves them if it says nothing of groups. Those that
+   * end come first, and are noted last.
+   */
   const apply = async (account: string, claims: PersonClaims, before: Person | null): Promise<Person | null> => {
-    const { adminRoles, organisations } = rightsOf(config.groups, claims.groups);
+    const { subject, refreshToken } = claims;
+    const name = claims.name ?? before?.name ?? 'a person';
+    const at = now();
+    if (claims.groups === null && before !== null) {
+      const same = { ...before, name, refreshToken, answeredAt: at };
+      await store.put(same, at + config.refreshMs);
+      return same;
+    }
+    const { adminRoles, organisations } = rightsOf(config.groups, claims.groups ?? []);
     await leave(
       { account },
       (before?.organisations ?? []).filter((one) => !organisations.has(one)),
@@ -109,8 +120,6 @@ export function createPeople(deps: PeopleDeps): People {
       // Sessions stay: they have no rights beyond the person's own account.
       if (before === null) return null;
     }
-    const { subject, name, refreshToken } = claims;
-    const at = now();
     const person = { account, subject, name, adminRoles, refreshToken, answeredAt: at };
     // Noted before they exist, so that they end even if this gateway stops in between.
     await store.put({ ...person, organisations: [...organisations.keys()] }, at + config.refreshMs);

@@ -15,8 +15,10 @@ export interface Pending {
 
 export interface PersonClaims {
   readonly subject: string;
-  readonly name: string;
-  readonly groups: readonly string[];
+  /** null: the provider says none. */
+  readonly name: string | null;
+  /** null: the provider says nothing about them. */
+  readonly groups: readonly string[] | null;
   readonly sid: string | null;
   /** null if the provider gave none. */
   readonly refreshToken: string | null;
@@ -150,13 +152,15 @@ export function createPeopleProvider({ config, elapsed, now, onError }: Provider
       throw new ProviderRefusal('The provider answers about another person');
     if (claims[config.groupsClaim] === undefined && configuration.serverMetadata().userinfo_endpoint !== undefined)
       claims = { ...claims, ...(await client.fetchUserInfo(configuration, tokens.access_token, who)) };
-    const listed = claims[config.groupsClaim];
-    const groups = (Array.isArray(listed) ? listed : [listed]).filter((group) => typeof group === 'string');
+    // The library bounds only the age. A token of the future would be good for longer than its provider meant.
+    for (const time of ['iat', 'auth_time'])
+      if (Number(claims[time] ?? 0) * 1_000 > now() + SKEW_S * 1_000)
+        throw new ProviderRefusal(`The ${time} of the identity token is in the future`);
     const text = (name: string) => (typeof claims[name] === 'string' ? printable(claims[name], NAME_MAX).trim() : '');
     return {
       subject: who,
-      name: text('name') || text('preferred_username') || text('email') || 'a person',
-      groups: groups.slice(0, GROUPS_MAX),
+      name: text('name') || text('preferred_username') || text('email') || null,
+      groups: groupsOf(claims[config.groupsClaim]),
       sid: idOf(claims['sid']),
       refreshToken: tokens.refresh_token ?? null,
     };
@@ -261,6 +265,12 @@ const ID_MAX = 1_000;
 /** An id of the provider: a text that databases and account names take, and that shows what it is. null for others. */
 const idOf = (value: unknown): string | null =>
   typeof value === 'string' && value !== '' && value.length <= ID_MAX && !UNPRINTABLE.test(value) ? value : null;
+
+/** A provider that leaves its groups out, or gives no list of names, says nothing: absent is not empty. */
+function groupsOf(listed: unknown): readonly string[] | null {
+  const list = typeof listed === 'string' ? [listed] : listed;
+  return Array.isArray(list) ? list.filter((group) => typeof group === 'string').slice(0, GROUPS_MAX) : null;
+}
 
 function subjectOf(sub: unknown): string {
   const subject = idOf(sub);

@@ -2,11 +2,12 @@ import { hash, randomBytes } from 'node:crypto';
 import { loadStatements, type Database, type Row, type Value } from '#store';
 import { after, orElse, dropOldest } from '#wire';
 import { GatewayError } from '#errors';
-import type { Caller } from '#accounts';
+import { type Caller, inTurn } from '#accounts';
 import type { WebRequest } from '#http';
 import type { Attempts } from '../attempts.ts';
 import { unauthorized } from '../credential.ts';
 import type { KeyCallers } from '../key-callers.ts';
+import { turnOfSecrets } from '../key-store.ts';
 import type { SessionCookies } from './session-cookie.ts';
 
 type SignedInBy = 'wallet' | 'api_key' | 'development' | 'admin_key' | 'person';
@@ -37,7 +38,10 @@ export interface WebSession {
 }
 
 export type NewSession = Pick<WebSession, 'account' | 'signedInBy' | 'keyHash' | 'wallet' | 'client'> &
-  Partial<Pick<WebSession, 'network' | 'person' | 'sid'>>;
+  Partial<Pick<WebSession, 'network' | 'person' | 'sid'>> & {
+    /** SHA-256 of the text of the API key. Another text, which ends the key's sessions, may come at the same time. */
+    readonly secret?: string | undefined;
+  };
 
 /** The sessions of an account, or only those of one of its keys. */
 export interface SessionScope {
@@ -47,7 +51,10 @@ export interface SessionScope {
 
 /** Web sessions in the database. Asynchronous methods reject with the database's error. */
 export interface WebSessions {
-  /** Begins a session. The secret goes into the cookie and is not stored. */
+  /**
+   * Begins a session. The secret goes into the cookie and is not stored. Rejects with GatewayError `unauthorized` if
+   * the text of its key was just replaced.
+   */
   begin(fields: NewSession): Promise<{ readonly secret: string; readonly session: WebSession }>;
   /** The session of a cookie. null if it is unknown or over. The result may be up to 5 s old. */
   find(secret: string): Promise<WebSession | null>;
@@ -111,7 +118,7 @@ interface WebSessionsOptions {
 }
 
 export function createWebSessions(
-  database: Pick<Database, 'query'>,
+  database: Pick<Database, 'query' | 'batch'>,
   { times: { idleMs, lifetimeMs, adminLifetimeMs }, now }: WebSessionsOptions,
 ): WebSessions {
   const cached = new Map<string, { readonly session: WebSession | null; readonly from: number }>();
@@ -147,15 +154,19 @@ export function createWebSessions(
     wasGood: (secret) => Boolean(cached.get(idOf(secret))?.session),
     idleEnd: ({ seenAt }) => seenAt + idleMs,
 
-    async begin({ account, signedInBy, keyHash, wallet, client, network = null, person = null, sid = null }) {
+    async begin({ account, signedInBy, keyHash, wallet, client, network = null, person = null, sid = null, ...key }) {
       const secret = randomBytes(32).toString('base64url');
       const at = now();
       const expiresAt = at + (account === ADMIN ? adminLifetimeMs : lifetimeMs);
       const who = [idOf(secret), account, signedInBy, keyHash, wallet, cleaned(client), network, person, sid];
-      const [row] = await database.query(SQL.insertSession, [...who, at, expiresAt]);
+      const insert = { statement: SQL.insertSession, params: [...who, at, expiresAt, key.secret ?? null] };
+      const [row] = await (keyHash === null
+        ? database.query(insert.statement, insert.params)
+        : inTurn(database, turnOfSecrets(keyHash), [insert]));
+      if (row === undefined) throw sessionOver();
       const dropped = await database.query(SQL.dropOldestSessions, [account, keyHash ?? '', SESSIONS_PER_KEY_MAX]);
       for (const { id } of dropped) forget(id as string);
-      return { secret, session: sessionOf(row!) };
+      return { secret, session: sessionOf(row) };
     },
 
     async find(secret) {

@@ -1,6 +1,6 @@
 import { BOUNDS, dropOldest, fetchText, readForeign, Shares } from '#wire';
 import { GatewayError } from '#errors';
-import { networkOf } from '#security';
+import { networkLevels, networkOf } from '#security';
 import type { ChainConfig } from '#config';
 
 /**
@@ -68,7 +68,7 @@ export function createContractWallets({
   const urls = new Map(chains.map(({ network, rpcUrl }) => [network, rpcUrl]));
   const clientQuota = createQuota({ perMinute: CLIENT_PER_MINUTE, now });
   const quota = createQuota({ perMinute: ALL_PER_MINUTE, now });
-  const running = new Shares(RUNNING_MAX);
+  const running = new Shares(RUNNING_MAX, RUNNING_MAX, networkLevels);
 
   return {
     knows: (network) => urls.has(network),

@@ -1,5 +1,6 @@
 import { parseEvmAddress } from '#config';
 import { GatewayError } from '#errors';
+import { INVISIBLE } from '#security';
 import { solanaKey } from './wallet-signature.ts';
 
 /** A message that a wallet signed. Times are epoch milliseconds. null: the message does not have the field. */
@@ -28,11 +29,6 @@ const SOLANA_CLUSTERS: Readonly<Record<string, string>> = {
 };
 
 const FIRST_LINE = /^([!-~]{1,255}) wants you to sign in with your (Ethereum|Solana) account:$/;
-/**
- * Control, direction and zero-width characters, line separators and lone surrogates. They are refused because a wallet
- * may display them as something else.
- */
-const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 const URI_TEXT = /^[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/;
 const NONCE = /^[A-Za-z0-9]{8,}$/;
 const REQUEST_ID = /^[!-~]+$/;
@@ -45,7 +41,8 @@ const SOLANA_REFERENCE = /^[1-9A-HJ-NP-Za-km-z]{32}$/;
  */
 export function parseMessage(text: string): SignInMessage {
   const lines = text.split('\n');
-  const odd = lines.findIndex((line) => UNPRINTABLE.test(line));
+  // A wallet may display them as something else.
+  const odd = lines.findIndex((line) => INVISIBLE.test(line));
   if (odd >= 0)
     throw signInError(
       `Line ${odd + 1} of the sign-in message contains a control or invisible character; lines end with a single line feed`,

@@ -1,12 +1,14 @@
 -- name: insertKey
+-- $20: the most keys of a member, or of the account itself, of twice as many of all.
 INSERT INTO api_keys (hash, account, label, development, disabled, created_at, expires_at, spend_limit, limit_reset, allowed_services,
-  ask_above, limit_soft, limit_notify, requests_per_minute, tokens_per_minute, member, limit_by, limit_since, client, tags)
-SELECT $1, $2, $3, $4, 0, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $5, $17, $18
-WHERE (SELECT COUNT(*) FROM api_keys WHERE account = $2) < $19
+  ask_above, limit_soft, limit_notify, requests_per_minute, tokens_per_minute, member, limit_by, limit_since, client, tags, continues)
+SELECT $1, $2, $3, $4, 0, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $5, $17, $18, $19
+WHERE (SELECT COUNT(*) + COUNT(CASE WHEN COALESCE(member, '') = COALESCE(CAST($15 AS TEXT), '') THEN 1 END) FROM api_keys WHERE account = $2)
+    < 2 * CAST($20 AS BIGINT)
   AND (CAST($15 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM members WHERE account = $2 AND member = $15 AND role <> 'viewer'))
-  AND (CAST($20 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM web_sessions WHERE id = $20))
-  AND (CAST($21 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM api_keys WHERE hash = $21))
-  AND ($22 = 0 OR NOT EXISTS (SELECT 1 FROM api_keys WHERE account = $2 AND member = $15 AND client = $17 AND development = $4))
+  AND (CAST($21 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM web_sessions WHERE id = $21))
+  AND (CAST($22 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM api_keys WHERE hash = $22))
+  AND ($23 = 0 OR NOT EXISTS (SELECT 1 FROM api_keys WHERE account = $2 AND member = $15 AND client = $17 AND development = $4))
 RETURNING *
 
 -- name: findKey
@@ -53,7 +55,8 @@ UPDATE api_keys SET
   counted_since = CASE WHEN
     CASE WHEN (CASE WHEN $9 = 1 THEN $10 ELSE spend_limit END) IS NULL THEN NULL WHEN $11 = 1 THEN $12 ELSE limit_reset END
     IS DISTINCT FROM CASE WHEN spend_limit IS NULL THEN NULL ELSE limit_reset END THEN $26 ELSE counted_since END,
-  tags = CASE WHEN $27 = 1 THEN $28 ELSE tags END
+  tags = CASE WHEN $27 = 1 THEN $28 ELSE tags END,
+  continues = CASE WHEN $29 = 1 THEN $30 ELSE continues END
 WHERE hash = $1 AND account = $2
 RETURNING *
 
@@ -81,9 +84,8 @@ ON CONFLICT (secret) DO NOTHING
 UPDATE key_secrets SET ends_at = CASE WHEN ends_at IS NULL THEN $2 WHEN ends_at > $3 THEN $3 ELSE ends_at END WHERE key_hash = $1
 
 -- name: dropOldSecrets
--- Those of key $1 that have ended by $2, but for its first, and those of all keys that were deleted.
-DELETE FROM key_secrets WHERE (key_hash = $1 AND secret <> $1 AND ends_at <= $2)
-  OR NOT EXISTS (SELECT 1 FROM api_keys WHERE api_keys.hash = key_secrets.key_hash)
+-- Those of key $1 that have ended by $2, but for its first. Those of a deleted key go with it.
+DELETE FROM key_secrets WHERE key_hash = $1 AND secret <> $1 AND ends_at <= $2
 
 -- name: endSessionsOfSecrets
 DELETE FROM web_sessions WHERE key_hash = $1
@@ -99,6 +101,10 @@ DELETE FROM api_keys WHERE hash = $1 AND account = $2 RETURNING hash
 -- The oldest, should there be several of before only one was made.
 SELECT * FROM api_keys WHERE account = $1 AND member = $2 AND client = $3 AND development = $4
 ORDER BY created_at, hash LIMIT 1
+
+-- name: sweepExpiredKeys
+DELETE FROM api_keys WHERE hash IN (SELECT hash FROM api_keys WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)
+RETURNING hash
 
 -- name: deleteKeysOfPerson
 DELETE FROM api_keys WHERE account = $1 OR member = $1 RETURNING hash

@@ -13,8 +13,9 @@ const NAME_SHOWN = 128;
 
 const nameOf = ({ targets }: CallRequest): string => targets[0]!.slice(0, NAME_SHOWN);
 
-/** The offers that get all fields of the request, if its consumer wants that; else all. */
-export function takingAll({ preferences, lacks }: CallRequest, offers: readonly Offer[]): readonly Offer[] {
+/** The offers that may serve the request, and get all of its fields if its consumer wants that. */
+export function takingAll({ preferences, lacks, admitted }: CallRequest, all: readonly Offer[]): readonly Offer[] {
+  const offers = admitted === undefined ? all : admitted(all);
   if (!preferences.requireParameters || lacks === undefined) return offers;
   return offers.filter((offer) => lacks(offer).length === 0);
 }

@@ -4,6 +4,7 @@ import { createCachedPrefixes, createLastServed, type PromptPrefix, savedByCache
 import { declares } from '../declared.ts';
 import type { RoutePreferences } from '../preferences.ts';
 import type { Call } from '../call.ts';
+import { withFewTrials } from './attempt-plan.ts';
 
 export interface Router {
   /**
@@ -79,6 +80,13 @@ const ORDERED = -4;
 const STICKY = -1;
 /** Added to the tier of an offer that can do more of the request than others. */
 const PREFERRED = -2;
+/** The tier of an offer that is not proven: behind proven ones that have just failed, before those that rest. */
+const UNPROVEN = 1.5;
+/** The same for one that has TRIALS_AT_ONCE calls already. */
+const ON_TRIAL = 1.75;
+const TRIALS_AT_ONCE = 4;
+/** The share of calls in which one of the offers that are not proven, however many, has the chance of a proven one. */
+const TRIAL_SHARE = 0.05;
 const TIERS: Readonly<Record<HealthState, number>> = { good: 0, probe: 0, recent: 1, resting: 2, open: 3 };
 
 /**
@@ -87,8 +95,9 @@ const TIERS: Readonly<Record<HealthState, number>> = { good: 0, probe: 0, recent
  * then `sort`. Without these, the offer comes first that has the beginning of the prompt in its cache, if no other is
  * cheaper even so. Strangers set their own prices. So unless the consumer asks for it, no call goes to an offer that
  * costs more than `priceSpreadMax` times the operator's own price, and no call falls back to an offer that costs so
- * much more than the first choice. Offers that rest after a failure come last, unless they are `open` after too many
- * failures in a row: then they are left out.
+ * much more than the first choice. Whatever its price, a stranger's offer that is not proven comes after those that
+ * are, but for some calls in which it may prove itself, and it gets few calls at a time. Offers that rest after a
+ * failure come last, unless they are `open` after too many failures in a row: then they are left out.
  */
 export function createRouter(options: RouterOptions): Router {
   const {
@@ -127,6 +136,16 @@ export function createRouter(options: RouterOptions): Router {
     return offers.some(isCheaper) ? null : id;
   };
 
+  const isOnTrial = (offer: Offer): boolean => health.trials(offer) >= TRIALS_AT_ONCE;
+
+  /** The offer that may prove itself in this call; null for most calls. */
+  const chooseTrial = (offers: readonly Offer[]): Offer | null => {
+    if (random() >= TRIAL_SHARE) return null;
+    const unproven = offers.filter((offer) => !health.isProven(offer) && !isOnTrial(offer));
+    const drawn = unproven[Math.floor(random() * unproven.length)];
+    return drawn && random() < 1 / (1 + health.stats(drawn).lastHour.failures) ? drawn : null;
+  };
+
   const enter = (
     offers: readonly Offer[],
     preferences: RoutePreferences,
@@ -135,6 +154,12 @@ export function createRouter(options: RouterOptions): Router {
     { account, prefers }: RoutedCall,
   ): RankedOffer[] => {
     const entries: RankedOffer[] = [];
+    let trial: Offer | null | undefined;
+    const tierOnTrial = (offer: Offer, tier: number): number => {
+      if (preferences.sort !== null || tier >= UNPROVEN || health.isProven(offer)) return tier;
+      if (trial === undefined) trial = chooseTrial(offers);
+      return offer === trial ? tier : isOnTrial(offer) ? ON_TRIAL : UNPROVEN;
+    };
     for (const offer of offers) {
       const healthState = health.healthState(offer, account);
       if (healthState === 'open') continue;
@@ -144,7 +169,9 @@ export function createRouter(options: RouterOptions): Router {
       entries.push({
         offer,
         healthState,
-        tier: ordered ? ORDERED : tierOf(healthState, offer.id === preferred, prefers?.(offer) ?? false),
+        tier: ordered
+          ? ORDERED
+          : tierOnTrial(offer, tierOf(healthState, offer.id === preferred, prefers?.(offer) ?? false)),
         key: ordered ? place : sortKey(offer, preferences.sort, health, weigh),
         draw: drawOf(weigh(offer), random(), health.compliance(offer)),
       });
@@ -199,7 +226,7 @@ export function createRouter(options: RouterOptions): Router {
         ...ranked((state) => state === 'resting'),
       ])
         chosen.push(offer);
-      return chosen.slice(0, attemptsMax);
+      return withFewTrials(chosen, health.isProven).slice(0, attemptsMax);
     },
     served: sessions.served,
     servedPrefix: prefixes.served,

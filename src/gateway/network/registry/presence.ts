@@ -8,6 +8,8 @@ export interface ProxyConnection {
   readonly provider: string;
   /** Ledger account of the provider's owner, in the same form as in Caller. */
   readonly account: string;
+  /** The widest network that it was dialled from, see `networkLevels`. */
+  readonly network: string;
 }
 
 /** The gateway that a provider's proxy is connected to. */

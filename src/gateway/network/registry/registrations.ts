@@ -21,6 +21,7 @@ import {
 import {
   createReservedNames,
   isOfGateway,
+  NAMES_KEPT_MS,
   type ReservedNames,
   namesSteps,
   refuseAmbiguousKeys,
@@ -53,6 +54,7 @@ export interface RegistrationsOptions {
 const SQL = loadStatements(import.meta.url, './sql/registrations.sql', [
   'findRegistration',
   'findNameOwner',
+  'freeName',
   'putRegistration',
   'noteRegistration',
 ]);
@@ -80,24 +82,25 @@ export interface Registrations {
 export function createRegistrations(options: RegistrationsOptions): Registrations {
   const { database, writes, listing, isOpen, now, priceNoticeMs = 0, reservedNames = createReservedNames() } = options;
 
+  const checkName: Registrations['checkName'] = async (provider, name) => {
+    if (reservedNames.isProvider(name)) throw reservedName(name);
+    const [owner] = await database.query(SQL.findNameOwner, [keyOfName(name), now() - NAMES_KEPT_MS]);
+    if (owner && owner['provider'] !== provider) throw takenName(name);
+  };
+
   return {
-    async checkName(provider, name) {
-      if (reservedNames.isProvider(name)) throw reservedName(name);
-      const [owner] = await database.query(SQL.findNameOwner, [keyOfName(name)]);
-      if (owner && owner['provider'] !== provider) throw takenName(name);
-    },
+    checkName,
 
     async register(connection, services) {
       const { provider, account, id } = connection;
       const name = services[0]?.providerName ?? null;
-      if (name !== null && reservedNames.isProvider(name)) throw reservedName(name);
       refuseReserved(services, reservedNames);
       for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-        const [row] = await database.query(SQL.findRegistration, [provider, name === null ? null : keyOfName(name)]);
+        const [row] = await database.query(SQL.findRegistration, [provider]);
         if (row?.['connection'] !== id || !isOpen(connection)) throw superseded();
-        const owner = row['name_owner'] as string | null;
-        if (name !== null && owner !== null && owner !== provider) throw takenName(name);
-
+        if (name !== null) await checkName(provider, name);
+        // Without services a provider keeps the name that it has, if nobody got it meanwhile.
+        const nameKey = name === null ? row['name_key'] : keyOfName(name);
         const text = row['document'] as string | null;
         const revision = Number(row['revision'] ?? 0);
         // A thousand services take about 5 ms for each of these steps.
@@ -108,9 +111,9 @@ export function createRegistrations(options: RegistrationsOptions): Registration
         const newText = servicesToText(timed);
         const known = text === null ? [] : pastPricesFromText(row['past_prices'] as string);
         await ownTurn();
-        const names = namesSteps(database, connection, services);
+        const names = namesSteps(database, id, services, { provider, now: now(), reserved: reservedNames });
         // A text of another version may have the same fields in another order.
-        if (newText === text || isDeepStrictEqual(timed, before)) {
+        if (nameKey === row['name_key'] && (newText === text || isDeepStrictEqual(timed, before))) {
           if (row['named'] === null) await writes.submit(names, () => isOpen(connection));
           const registered = withRaises(timed, known);
           await ownTurn();
@@ -119,25 +122,28 @@ export function createRegistrations(options: RegistrationsOptions): Registration
         }
         const had = new Set(before.map(({ service }) => service.name));
         const added = services.flatMap(({ name: one }) => (had.has(one) ? [] : [one]));
-        await refuseAmbiguousKeys(database, added, { provider, now: now() });
+        await refuseAmbiguousKeys(database, added, { provider, now: now(), reserved: reservedNames });
         await ownTurn();
         const past = nextPastPrices(known, before, services, { now: now(), noticeMs: priceNoticeMs });
         const registered = withRaises(timed, past);
         await ownTurn();
         const currentName = name ?? (row['name'] as string | null);
+        const pastText = pastPricesToText(past);
         const put = [
           provider,
           account,
           currentName,
-          currentName === null ? null : keyOfName(currentName),
+          nameKey ?? null,
           newText,
           now(),
           id,
           revision,
-          pastPricesToText(past),
+          pastText,
+          newText.length + pastText.length,
         ];
         const rows = await writes.submit(
           [
+            { statement: SQL.freeName, params: [nameKey ?? null, provider, now() - NAMES_KEPT_MS] },
             { statement: SQL.putRegistration, params: put },
             { statement: SQL.noteRegistration, params: [provider, id] },
             ...names,
@@ -145,7 +151,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
           () => isOpen(connection),
         );
         if (rows === null) throw superseded();
-        const noted = rows[1]?.[0];
+        const noted = rows[2]?.[0];
         if (!noted) continue;
         const written = Number(noted['revision']);
         await ownTurn();
@@ -156,7 +162,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
     },
 
     async registration(provider) {
-      const [row] = await database.query(SQL.findRegistration, [provider, null]);
+      const [row] = await database.query(SQL.findRegistration, [provider]);
       if (!row || row['document'] === null) return null;
       return {
         services: registeredOf(row),
@@ -178,12 +184,11 @@ function refuseReserved(services: readonly Service[], reservedNames: ReservedNam
     if (own === null) return [];
     const whose = isOfGateway(own) ? 'a name of this gateway itself' : "a service of this gateway's operator";
     const isBelow = !isOfGateway(own) && foldName(name) !== foldName(own);
-    const like = isBelow ? 'reads as a part or a variant of' : 'looks like';
+    const like = isBelow ? 'has the same first part as' : 'looks like';
     const wrong = own === name ? `"${name}" is ${whose}` : `"${name}" ${like} "${own}", ${whose}`;
-    const right =
-      isOfGateway(own) || isBelow
-        ? 'another name'
-        : 'another name, or ask the operator to list it in tunnel.shared_names';
+    const right = isOfGateway(own)
+      ? 'another name'
+      : 'another name, or ask the operator to list it in tunnel.shared_names';
     return [{ key: 'name', wrong, right }];
   });
   if (problems.length > 0) throw new RegistrationError(problems);

@@ -2,6 +2,7 @@ import { type Database, loadStatements } from '#store';
 import { type Catalog, LATELY_MS, type Offer } from '#catalog';
 import { type Ban, bumpClock, createBans, createBanStore } from './providers.ts';
 import { createChangeFeed, Lease, type LeaseOptions, Poller } from './change-feed.ts';
+import { createDeparted, type Departed, type DepartedOptions } from './departed.ts';
 import { createGroupWrites } from './group-writes.ts';
 import { createListing } from './listing.ts';
 import { createPresence, presenceOf, type ProxyConnection, type Location, type Node } from './presence.ts';
@@ -17,7 +18,7 @@ import {
  * gateways of the database agree. A change reaches all of them within half a second. Of two connections of one
  * provider, the newer wins on every gateway.
  */
-export interface Registry extends Pick<Registrations, 'register' | 'registration'> {
+export interface Registry extends Pick<Registrations, 'register' | 'registration'>, Departed {
   /**
    * Adds a new connection of this gateway. It supersedes any older connection of its provider on any gateway. `name` is
    * the provider name of its services. Rejects with RegistrationError if another provider has the name, with
@@ -54,6 +55,10 @@ export interface Registry extends Pick<Registrations, 'register' | 'registration
    * unsubscribes.
    */
   onReturned(listener: (provider: string) => void): () => void;
+  /**
+   * Calls `listener` with each provider whose services are not listed any more. Returns a function that unsubscribes.
+   */
+  onGone(listener: (provider: string) => void): () => void;
   /** Bans a provider on all gateways of the database. */
   ban(provider: string, reason: string): Promise<Ban>;
   /** False if the provider was not banned. */
@@ -86,6 +91,7 @@ export interface RegistryOptions
    */
   readonly onError: (error: Error) => void;
   readonly onRestored?: () => void;
+  readonly departed?: Pick<DepartedOptions, 'keptMax' | 'awayLeastMs' | 'everyMs'>;
 }
 
 const CONNECTIONS_SQL = loadStatements(import.meta.url, './sql/connections.sql', [
@@ -118,6 +124,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const supersededListeners = new Set<(connection: string) => void>();
   const returnedListeners = new Set<(provider: string) => void>();
   const bannedListeners = new Set<(provider: string) => void>();
+  const goneListeners = new Set<(provider: string) => void>();
   /** Connections whose end is being written to the database. */
   const leaving = new Set<string>();
   let failing = false;
@@ -178,7 +185,10 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     graceMs,
     isBanned: (provider) => bans.banOf(provider) !== null,
     reservedNames: options.reservedNames,
-    onGone: (provider) => presence.forget(provider),
+    onGone(provider) {
+      presence.forget(provider);
+      for (const listener of goneListeners) listener(provider);
+    },
   });
   const presence = createPresence({
     self: node.id,
@@ -203,6 +213,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
         .catch(() => {});
     },
   });
+  const departed = createDeparted({ database, writes, now, ...options.departed });
   const registrations = createRegistrations({
     ...options,
     writes,
@@ -241,7 +252,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       // It was banned after its dial was admitted. Its tunnel is being closed.
       if (bans.banOf(connection.provider) !== null) throw new ConnectionSuperseded('the provider was banned');
       presence.add(connection);
-      const params = [connection.provider, connection.id, node.id, now()];
+      const params = [connection.provider, connection.id, node.id, now(), connection.network];
       const take = async () => {
         if (name !== undefined) await registrations.checkName(connection.provider, name);
         return writes.submit(
@@ -263,6 +274,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     registration: registrations.registration,
     onSuperseded: (listener) => listen(supersededListeners, listener),
     onReturned: (listener) => listen(returnedListeners, listener),
+    onGone: (listener) => listen(goneListeners, listener),
     async ban(provider, reason) {
       const ban = await banStore.put(provider, reason);
       await bans.load();
@@ -286,6 +298,8 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       // need it.
       return Promise.race([poller.catchUp(), late(CATCH_UP_MS)]);
     },
+    sweep: departed.sweep,
+    forget: departed.forget,
     async renew() {
       // After close has deleted this gateway's row, nothing may write it again.
       if (!closed) await lease.renew();

@@ -4,7 +4,7 @@ import { GatewayError } from '#errors';
 import { ownTurn } from '#wire';
 import { ACCOUNT_HEADER, nobodyActs, type Caller, providerIdOf } from '#accounts';
 import type { AdmittedProviders, Service } from '#config';
-import { type Identity, refuseRepeatedCredentials, restrictedKey, verifyWalletSignature } from '#auth';
+import { type Identity, letOldTextCount, refuseRepeatedCredentials, restrictedKey, verifyWalletSignature } from '#auth';
 import { isWallet } from '#accounts/names';
 import { TUNNEL_PROTOCOL, registrationText, type ProxyMessage } from '../tunnel-wire.ts';
 import { readRegistration, RegistrationError } from '../registry/document.ts';
@@ -31,6 +31,8 @@ export interface AdmitOptions {
 interface ProviderList {
   has(names: readonly (string | undefined)[]): boolean;
   isEmpty(): boolean;
+  /** Whoever has a wallet may connect. */
+  isAnyone(): boolean;
   replace(providers: AdmittedProviders): void;
 }
 
@@ -39,6 +41,7 @@ export function createProviderList(providers: AdmittedProviders): ProviderList {
   let allowed: ReadonlySet<string> = new Set();
   const list: ProviderList = {
     has: (names) => anyone || names.some((name) => name !== undefined && allowed.has(inOneCase(name))),
+    isAnyone: () => anyone,
     isEmpty: () => !anyone && allowed.size === 0,
     replace(next) {
       anyone = next === 'anyone';
@@ -88,6 +91,8 @@ export function createAdmission({
           ? `Provider ${provider} is not on this gateway's list of providers. Ask its operator to add you to tunnel.providers`
           : `This gateway lets no provider in. Its operator can admit you, ${provider}, in tunnel.providers`,
       );
+    // A tunnel that is open goes on until the text of its key ends. A text that was replaced opens none.
+    letOldTextCount(request.headers);
     return { provider, account, caip10: wallet?.caip10 ?? account, byKey: wallet === null };
   };
 }

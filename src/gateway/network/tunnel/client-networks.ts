@@ -1,4 +1,6 @@
 import { GatewayError } from '#errors';
+import { networkLevels } from '#security';
+import { Shares } from '#wire';
 import { type TokenBucket, type BudgetSize, NetworkBudgets } from '#wire/budgets';
 import { FRAME_BUDGET } from '#wire/frame-meter';
 
@@ -44,6 +46,11 @@ export interface NetworkPlace {
    * too long.
    */
   takeRegistration(document: string): number | null;
+  /**
+   * Takes room for the services that its provider lists from now on, instead of those before. Returns what gives it
+   * back; null, and takes nothing, if there is no room for so many.
+   */
+  takeServices(count: number): (() => void) | null;
   leave(): void;
 }
 
@@ -53,17 +60,22 @@ export interface NetworkPlace {
  */
 export class ClientNetworks {
   readonly #connectionsMax: number;
-  readonly #connections = new Map<string, number>();
+  readonly #connections: Shares;
   readonly #frames: NetworkBudgets;
   readonly #dials: NetworkBudgets;
   /** Budgets of networks whose last dial was refused. */
   readonly #refused = new WeakSet<TokenBucket>();
   readonly #registrations: NetworkBudgets;
   readonly #ofProviders: NetworkBudgets;
+  readonly #services: Shares;
+  /** The part of `#services` that each provider has. */
+  readonly #listed = new Map<string, ListedServices>();
 
-  /** `connectionsMax`: for each network. */
-  constructor(connectionsMax: number, now?: () => number) {
+  /** `connectionsMax`: for each network. `servicesMax` and `allMax`: services and connections of all together. */
+  constructor(connectionsMax: number, now?: () => number, servicesMax = Infinity, allMax = Infinity) {
     this.#connectionsMax = connectionsMax;
+    this.#connections = new Shares(allMax, connectionsMax, networkLevels);
+    this.#services = new Shares(servicesMax, servicesMax, networkLevels);
     this.#frames = new NetworkBudgets(FRAME_BUDGET, now);
     this.#dials = new NetworkBudgets(DIALS, now);
     this.#registrations = new NetworkBudgets(OF_NETWORK, now);
@@ -83,29 +95,49 @@ export class ClientNetworks {
     dials.take(1);
   }
 
-  /** Throws GatewayError `rate_limit_exceeded` if the network has `connectionsMax` connections already. */
+  /** Throws GatewayError `rate_limit_exceeded` if the network, or those around it, have their share of connections. */
   check(network: string): void {
-    const count = this.#connections.get(network) ?? 0;
-    if (count >= this.#connectionsMax)
-      throw new GatewayError(
-        'rate_limit_exceeded',
-        `There are ${count} connections from your network, which is the limit`,
-        { retryAfterS: 10 },
-      );
+    if (this.#connections.mayTake(network)) return;
+    const count = this.#connections.amountOf(network);
+    throw new GatewayError(
+      'rate_limit_exceeded',
+      count >= this.#connectionsMax
+        ? `There are ${count} connections from your network, which is the limit`
+        : `There are ${count} connections from your network, and with those of the networks around it no more fit: few are left for others`,
+      { retryAfterS: 10 },
+    );
   }
 
   /** Counts a connection until `leave`. */
   enter(network: string, provider: string): NetworkPlace {
-    this.#connections.set(network, (this.#connections.get(network) ?? 0) + 1);
+    this.#connections.take(network);
     return {
       frames: this.#frames.budgetOf(network),
       takeRegistration: (document) => this.#takeRegistration(workOf(document), network, provider),
-      leave: () => {
-        const remaining = this.#connections.get(network)! - 1;
-        if (remaining === 0) this.#connections.delete(network);
-        else this.#connections.set(network, remaining);
-      },
+      takeServices: (count) => this.#takeServices(provider, { network, count }),
+      leave: () => this.#connections.leave(network),
     };
+  }
+
+  /** The services of a provider are not listed any more. */
+  gone(provider: string): void {
+    this.#list(provider, null);
+  }
+
+  #takeServices(provider: string, listed: ListedServices): (() => void) | null {
+    const before = this.#listed.get(provider) ?? null;
+    this.#list(provider, null);
+    const fits = this.#services.mayTake(listed.network, listed.count);
+    this.#list(provider, fits ? listed : before);
+    return fits ? () => this.#list(provider, before) : null;
+  }
+
+  #list(provider: string, listed: ListedServices | null): void {
+    const before = this.#listed.get(provider);
+    if (before) this.#services.leave(before.network, before.count);
+    if (listed === null) this.#listed.delete(provider);
+    else this.#listed.set(provider, listed);
+    if (listed !== null) this.#services.take(listed.network, listed.count);
   }
 
   #takeRegistration(work: number, network: string, provider: string): number | null {
@@ -115,6 +147,11 @@ export class ClientNetworks {
     for (const budget of budgets) budget.take(work);
     return waitMs;
   }
+}
+
+interface ListedServices {
+  readonly network: string;
+  readonly count: number;
 }
 
 /** Known before anything of the document is read. Each member of an object has a colon. */

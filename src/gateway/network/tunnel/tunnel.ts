@@ -43,6 +43,8 @@ interface TunnelOptions {
   readonly socket: WebSocket;
   readonly wire: Socket;
   readonly id: string;
+  /** See ProxyConnection. */
+  readonly network: string;
   readonly admitted: AdmittedProvider;
   readonly registry: Pick<Registry, 'join' | 'register' | 'leave'>;
   readonly rules: RegistrationRules;
@@ -52,7 +54,7 @@ interface TunnelOptions {
   readonly payouts: string;
   readonly silenceMs: number;
   readonly limits: TunnelLimits;
-  readonly place: Pick<NetworkPlace, 'frames' | 'takeRegistration'>;
+  readonly place: Pick<NetworkPlace, 'frames' | 'takeRegistration' | 'takeServices'>;
   /** Whether the proxy's API key is still valid, or its wallet's account not closed. True if unknown. Never rejects. */
   readonly stillAdmitted: () => Promise<boolean>;
 }
@@ -118,7 +120,12 @@ const RECHECK_MS = 500;
 /** Runs HTTP/2 over an accepted WebSocket, with the gateway as the client, and handles the proxy's registrations. */
 export function openTunnel(options: TunnelOptions): Tunnel {
   const { socket, wire, admitted, registry, observer, limits, silenceMs } = options;
-  const connection: ProxyConnection = { id: options.id, provider: admitted.provider, account: admitted.account };
+  const connection: ProxyConnection = {
+    id: options.id,
+    provider: admitted.provider,
+    account: admitted.account,
+    network: options.network,
+  };
   const challenge = bs58.encode(randomBytes(CHALLENGE_BYTES));
   const closed = Promise.withResolvers<void>();
   const timers = new Timers();
@@ -206,8 +213,11 @@ export function openTunnel(options: TunnelOptions): Tunnel {
     if (waitMs > 0) await new Promise<void>((resolve) => timers.later(waitMs, resolve));
     if (isEnding()) return;
     let first = false;
+    let giveBack: (() => void) | null = null;
     try {
       const services = await checkRegistration(message, admitted, challenge, options.rules);
+      giveBack = options.place.takeServices(services.length);
+      if (giveBack === null) throw noRoom(services.length);
       if (state === 'open') {
         // The tunnel must accept calls before it joins, because waiting calls come as soon as the registry knows it.
         state = 'serving';
@@ -220,6 +230,7 @@ export function openTunnel(options: TunnelOptions): Tunnel {
       const names = services.map(({ name }) => name);
       control.say({ type: 'registered', revision, services: names, ...(raised.length === 0 ? {} : { raised }) });
     } catch (error) {
+      giveBack?.();
       if (error instanceof RegistrationError) return refuse(error, first);
       if (isEnding()) return;
       if (error instanceof ConnectionSuperseded) return replaced();
@@ -288,6 +299,15 @@ export function openTunnel(options: TunnelOptions): Tunnel {
     closed: closed.promise,
   };
 }
+
+const noRoom = (count: number) =>
+  new RegistrationError([
+    {
+      key: 'services',
+      wrong: `has ${count}, for which there is no room beside those of other providers, or of your network`,
+      right: 'fewer services. The operator of this gateway sets the room in tunnel.strangers_services_max',
+    },
+  ]);
 
 /** RFC 6455, 5.5: a control frame has at most 125 bytes, of which two are the code. */
 const CLOSE_REASON_BYTES_MAX = 123;

@@ -4,8 +4,8 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { WebSocketServer } from 'ws';
 import { GatewayError } from '#errors';
-import { networkOf } from '#security';
-import type { Offer } from '#catalog';
+import { networkLevels, networkOf } from '#security';
+import { isOwn, type Offer } from '#catalog';
 import { TUNNEL_PATH, type AdmittedProviders, type TunnelConfig } from '#config';
 import { addUpgrade, refuseUpgrade, requestIdOf, toGatewayError } from '#http';
 import type { Registry } from '../registry/registry.ts';
@@ -25,6 +25,8 @@ export interface Tunnels {
   session(connection: string): CallSession | null;
   /** The network that a connection was dialled from; null if the connection is not here. */
   network(connection: string): string | null;
+  /** Whether an offer is of a provider whom the operator neither is nor has let in by name. */
+  isStranger(offer: Pick<Offer, 'endpoint'>): boolean;
   /** For metrics: the number of proxies that have registered here, and of running calls through them. */
   count(): { readonly connections: number; readonly streams: number };
   /**
@@ -43,8 +45,14 @@ interface TunnelsOptions {
   readonly identity: AdmitOptions['identity'];
   /** Whether the operator has closed an account. Default: none is closed. */
   readonly isClosed?: (account: string) => Promise<boolean>;
-  readonly registry: Pick<Registry, 'join' | 'register' | 'leave' | 'onSuperseded' | 'banOf' | 'onBanned'>;
-  readonly config: Pick<TunnelConfig, 'providers' | 'silenceMs' | 'servicesMax' | 'connectionsPerAddressMax'>;
+  readonly registry: Pick<
+    Registry,
+    'join' | 'register' | 'leave' | 'forget' | 'onSuperseded' | 'onGone' | 'banOf' | 'onBanned'
+  >;
+  readonly config: Pick<
+    TunnelConfig,
+    'providers' | 'silenceMs' | 'servicesMax' | 'strangersServicesMax' | 'connectionsPerAddressMax'
+  >;
   /** Domains that wallets may sign in for, and that a signed registration may name as its router. */
   readonly domains: readonly string[];
   /** Version of this gateway, for the proxy's log. */
@@ -97,7 +105,12 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     clientTracking: false,
     handleProtocols: () => TUNNEL_PROTOCOL,
   });
-  const networks = new ClientNetworks(config.connectionsPerAddressMax);
+  const networks = new ClientNetworks(
+    config.connectionsPerAddressMax,
+    undefined,
+    config.strangersServicesMax,
+    limits.connectionsMax,
+  );
   let dialling = 0;
   let closing = false;
 
@@ -115,6 +128,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
         socket,
         wire,
         id: randomUUID(),
+        network: networkLevels(network)[0]!,
         admitted,
         registry,
         rules: { domains, servicesMax: config.servicesMax },
@@ -123,7 +137,10 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
         payouts: payoutTerms(admitted.account, options.payoutRules?.()).summary,
         silenceMs: config.silenceMs,
         limits,
-        place,
+        place: {
+          ...place,
+          takeServices: (count) => (listed.isAnyone() ? place.takeServices(count) : NOTHING_TAKEN),
+        },
         stillAdmitted: () => stillSells(admitted, options, () => admit(request, address)),
       });
       tunnels.set(tunnel.connection.id, tunnel);
@@ -180,6 +197,11 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
   addUpgrade(server, TUNNEL_PATH, (request, wire, head) => void accept(request, wire, head));
   explainPlainRequests(server);
   const stopListening = registry.onSuperseded((connection) => tunnels.get(connection)?.replaced());
+  const stopForgetting = registry.onGone((provider) => {
+    networks.gone(provider);
+    // A stranger that was never called keeps no name. What cannot be forgotten now is left to the sweep.
+    if (listed.isAnyone()) void registry.forget(provider).catch(() => {});
+  });
   const stopBanning = registry.onBanned((provider) => {
     const reason = registry.banOf(provider)?.reason ?? '';
     for (const tunnel of tunnels.values())
@@ -193,6 +215,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     },
     session: (connection) => tunnels.get(connection)?.session() ?? null,
     network: (connection) => dialledFrom.get(connection) ?? null,
+    isStranger: (offer) => listed.isAnyone() && !isOwn(offer),
     count: () => countOf([...tunnels.values()]),
     async close(drainMs) {
       closing = true;
@@ -200,6 +223,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
       for (const tunnel of open) tunnel.drain(drainMs);
       await Promise.all(open.map(({ closed }) => closed));
       stopListening();
+      stopForgetting();
       stopBanning();
     },
   };
@@ -212,6 +236,7 @@ function countOf(tunnels: readonly Tunnel[]): { readonly connections: number; re
   };
 }
 
+const NOTHING_TAKEN = () => {};
 const UNLISTED = "it is no longer on this gateway's list of providers";
 /** The time that the running calls of a provider have to end once it is banned. */
 const BANNED_DRAIN_MS = 30_000;

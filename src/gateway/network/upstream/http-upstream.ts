@@ -156,6 +156,7 @@ class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, Up
   readonly #request: Dispatcher.DispatchOptions;
   /** The connections for a second time; null once it was used, and for a request that must not be repeated. */
   #again: (() => Dispatcher) | null;
+  #begunAt = 0;
   sent = false;
 
   constructor(
@@ -185,6 +186,7 @@ class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, Up
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
+    this.#begunAt = performance.now();
     if (this.error) controller.abort(this.error);
   }
 
@@ -225,7 +227,8 @@ class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, Up
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     const again = this.#again;
-    if (again === null || this.error !== null || !wasUnread(error)) return this.#fail(this.error ?? toFailure(error));
+    if (again === null || this.error !== null || !wasUnread(error, this.#begunAt))
+      return this.#fail(this.error ?? toFailure(error));
     this.#again = null;
     this.sent = false;
     again().dispatch(this.#request, this);

@@ -42,7 +42,13 @@ WHERE primitive = $1 AND task_id = $2 AND service = $3 AND ended_at IS NOT NULL 
 )
 
 -- name: countLiveOfAccount
-SELECT count(*) AS tasks FROM (SELECT 1 AS one FROM tasks WHERE account = $1 AND open = 1 AND ended_at IS NULL LIMIT $2) AS found
+-- The running tasks of an account, and again those of its part $3, at most $2.
+SELECT count(*) AS tasks FROM (
+  SELECT 1 AS one FROM (SELECT 1 AS one FROM tasks WHERE account = $1 AND open = 1 AND ended_at IS NULL LIMIT $2) AS all_parts
+  UNION ALL SELECT 1 FROM tasks
+  WHERE account = $1 AND open = 1 AND ended_at IS NULL AND COALESCE(run, '') = COALESCE(CAST($3 AS TEXT), '')
+  LIMIT $2
+) AS found
 
 -- name: countLiveTasks
 SELECT count(*) AS tasks FROM tasks WHERE open = 1 AND ended_at IS NULL

@@ -12,6 +12,11 @@ RETURNING budget, spend_limit, percent, account, body, attempts
 -- name: deleteWebhook
 DELETE FROM account_webhooks WHERE account = $1 RETURNING account
 
+-- name: dropOldNotices
+-- Those of budget $1 but for the newest 100: its limit can be changed any number of times.
+DELETE FROM budget_notices WHERE budget = $1
+  AND at < (SELECT at FROM budget_notices AS newest WHERE budget = $1 ORDER BY at DESC LIMIT 1 OFFSET 99)
+
 -- name: endAttempt
 UPDATE budget_notices SET due_at = $4 WHERE budget = $1 AND spend_limit = $2 AND percent = $3
 
@@ -39,9 +44,13 @@ ON CONFLICT (account) DO UPDATE SET sealed = excluded.sealed
 UPDATE account_webhooks SET sealed = $3 WHERE account = $1 AND sealed = $2 RETURNING account
 
 -- name: sweepNotices
--- Notices of budgets without an end (`:all`) stay, so that they are not sent again.
-DELETE FROM budget_notices WHERE (budget, spend_limit, percent) IN
-  (SELECT budget, spend_limit, percent FROM budget_notices WHERE at < $1 AND budget NOT LIKE '%:all' LIMIT $2)
+-- Notices of budgets without an end (`:all`) stay as long as their key or limit does, so that they are not sent again.
+-- Those of calls that waited for a person go before $3.
+DELETE FROM budget_notices WHERE (budget, spend_limit, percent) IN (
+  SELECT budget, spend_limit, percent FROM budget_notices AS old WHERE (at < $1 AND (budget NOT LIKE '%:all' OR (
+      NOT EXISTS (SELECT 1 FROM api_keys WHERE hash = REPLACE(old.budget, ':all', ''))
+      AND NOT EXISTS (SELECT 1 FROM account_limits AS l WHERE l.account = old.account AND l.name || ':all' = old.budget)
+    ))) OR (at < $3 AND budget LIKE 'apr_%') LIMIT $2)
 RETURNING percent
 
 -- name: watchedKeys

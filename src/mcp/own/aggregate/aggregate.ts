@@ -1,7 +1,7 @@
 import type { RequestMessage } from '#json-rpc';
 import type { Caller } from '#accounts';
 import { LISTS, type ListMethod } from '../../shapes/lists.ts';
-import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
+import type { ListChange, ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
 import { ERROR, MODERN } from '../../wire/revisions.ts';
 import { fromCursor, mergedPage } from './merged-list.ts';
 import { findTools } from './find-tools.ts';
@@ -9,20 +9,23 @@ import { type BridgedSearch, admitsIn } from '../builtin/bridged-services.ts';
 import { askToolTexts, OWN_TOOLS, OWN } from './own-tools.ts';
 import { resolveRequest, type RequestDestination } from './resolve.ts';
 import { ownResult, type ServerInfo, type OwnAnswer } from '../own-answer.ts';
-import { countTools, scopeOf, type Scope, createTables } from './tables.ts';
+import { concerns, type IsStranger, shownServices } from './strangers.ts';
+import { scopeOf, type Scope, createTables } from './tables.ts';
 import { type OnShared, exposeUri, splitUri } from './names.ts';
 import { toClientText } from './uri-edits.ts';
 import { TASKS } from '../../request/extension.ts';
 
 /**
- * All tool services as one MCP server, with tools that ask agents and models. It lists what the catalogue knows, and
- * asks no server.
+ * All tool services as one MCP server, with tools that ask agents and models. It lists what the catalogue knows of the
+ * operator's services and of those that the caller names, and asks no server. All others are found.
  */
 export interface Aggregate {
   readonly info: ServerInfo;
   /** `selection` is the value of `?services=`; null without one. */
   scope(caller: Pick<Caller, 'key'>, selection: string | null): Scope;
   list(method: ListMethod, cursor: unknown, scope: Scope, modern: boolean): Promise<OwnAnswer>;
+  /** Whether a change of a service can change the lists of a scope. */
+  concerns(change: ListChange, scope: Scope): boolean;
   resolve(message: RequestMessage, scope: Scope): RequestDestination;
   /** The result of a call of `find_tools`, as JSON text. */
   find(args: unknown, scope: Scope, modern: boolean): Promise<string>;
@@ -39,6 +42,7 @@ export interface AggregateOptions {
   readonly catalogue: Pick<ToolCatalogue, 'services' | 'service' | 'since' | 'find'>;
   readonly version: string;
   readonly bridged: BridgedSearch;
+  readonly isStranger: IsStranger;
   /** With more tools than this, the tools are not listed, but can be found with `find_tools`. Default: 200. */
   readonly findAbove?: number;
   /** Called with services that would have the same name. */
@@ -49,13 +53,12 @@ export function createAggregate({
   catalogue,
   version,
   bridged,
+  isStranger,
   findAbove = 200,
   onShared,
 }: AggregateOptions): Aggregate {
   const tables = createTables(catalogue, onShared);
   const info = { name: 'tollgate', title: 'tollgate', version };
-
-  const tooMany = async (scope: Scope) => (await countTools(scope.services, scope, catalogue, findAbove)) > findAbove;
 
   const asksIn = (scope: Scope) => bridged.kinds(admitsIn(scope));
 
@@ -63,34 +66,41 @@ export function createAggregate({
     info,
     scope: (caller, selection) => scopeOf(catalogue.services(), caller, selection),
     async list(method, cursor, scope, modern) {
-      const after =
-        cursor === undefined || cursor === null ? null : typeof cursor === 'string' ? fromCursor(cursor) : undefined;
-      if (after === undefined || (after === null && typeof cursor === 'string'))
+      const after = (cursor ?? '') === '' ? null : typeof cursor === 'string' ? fromCursor(cursor) : undefined;
+      if (after === undefined || (after === null && cursor))
         return {
           error: {
             code: ERROR.invalidParams,
             message: 'Unknown cursor. Repeat the request without a cursor',
           },
         };
-      const isIncomplete = method === 'tools/list' && (await tooMany(scope));
-      const { items, nextCursor } = isIncomplete
-        ? { items: OWN_TOOLS, nextCursor: null }
-        : await mergedPage(scope, tables, { method, form: modern ? 'modern' : 'legacy', after });
-      const asks = method === 'tools/list' && after === null ? askToolTexts(asksIn(scope), !isIncomplete) : [];
+      const { member } = LISTS[method];
+      const listed = await shownServices(member, scope, { catalogue, isStranger, toolsMax: findAbove });
+      const { items, nextCursor } = await mergedPage({ ...scope, services: listed.services }, tables, {
+        method,
+        form: modern ? 'modern' : 'legacy',
+        after,
+        isStranger,
+      });
+      const own =
+        method === 'tools/list' && after === null
+          ? [...(listed.whole ? [] : OWN_TOOLS), ...askToolTexts(asksIn(scope), listed.whole)]
+          : [];
       const members = {
-        [LISTS[method].member]: `[${[...items, ...asks].join()}]`,
+        [member]: `[${[...items, ...own].join()}]`,
         ...(nextCursor === null ? {} : { nextCursor: JSON.stringify(nextCursor) }),
       };
       return { result: ownResult(members, info, modern, true) };
     },
-    resolve: (message, scope) => resolveRequest(message, { scope, tables, asks: () => asksIn(scope) }),
+    concerns: (change, scope) => concerns(change, scope, isStranger),
+    resolve: (message, scope) => resolveRequest(message, { scope, tables, isStranger, asks: () => asksIn(scope) }),
     find: async (args, scope, modern) =>
-      ownResult(await findTools(args, scope, { catalogue, tables, bridged }), info, modern, false),
+      ownResult(await findTools(args, scope, { catalogue, tables, bridged, isStranger }), info, modern, false),
     toClient: (text, service) => toClientText(text, tables.slug(service)),
     uriOf(exposed, scope) {
       const split = splitUri(exposed);
       const service = split && tables.service(split.slug);
-      return service && scope.includes(service) && (scope.access?.allows(service, null) ?? true)
+      return service && scope.includes(service) && (scope.access?.allows('tool', service, null) ?? true)
         ? { service, uri: split.uri }
         : null;
     },
@@ -111,7 +121,7 @@ const INSTRUCTIONS = `This is a gateway to many MCP servers ("services").
 Names: a tool or prompt is <service>__<name>, a resource is <service>+<uri> or ui://<service>/…
 Prices: every tool says what it costs in _meta["tollgate/price"] (USD per call; "0" is free). Calls are charged to your account when they succeed.
 Definitions are their provider's words; _meta["tollgate/definition"] says by version and changed_at when they have changed.
-Where there are too many tools to list, ${OWN.find} and ${OWN.call} are listed instead: find what you need by words, then call it. ${OWN.find} is always there, and free.
+Where not all tools are listed, because there are too many or other providers sell them here, ${OWN.find} and ${OWN.call} are listed: find what you need by words, then call it. ${OWN.find} is always there, and free.
 Agents and language models can be asked as well, by ${OWN.askAgent} and ${OWN.askModel}, where these are listed; ${OWN.find} finds them.`;
 
 /** The result of `server/discover`, as JSON text. */

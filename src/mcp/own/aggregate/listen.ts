@@ -4,6 +4,7 @@ import { createEventReader } from '#wire';
 import { errorText, parseMessage, type RequestMessage } from '#json-rpc';
 import { signalOf } from '#billing/amounts';
 import type { StreamQuota } from '#limits';
+import { ownerOf } from '#tasks';
 import type { ToolCatalogue, ListChange } from '../../catalogue/tool-catalogue.ts';
 import { withMeta } from '../../wire/meta.ts';
 import { eventBytes } from '../../request/mcp-request.ts';
@@ -33,7 +34,7 @@ export type AggregateListen = (
 ) => Promise<void>;
 
 interface AggregateListenOptions {
-  readonly aggregate: Pick<Aggregate, 'uriOf' | 'toClient' | 'exposeUri'>;
+  readonly aggregate: Pick<Aggregate, 'uriOf' | 'toClient' | 'exposeUri' | 'concerns'>;
   readonly catalogue: Pick<ToolCatalogue, 'onChanged'>;
   readonly toService: RunStateless;
   readonly places: StreamQuota;
@@ -51,7 +52,7 @@ export function createAggregateListen(options: AggregateListenOptions): Aggregat
   const { catalogue, places } = options;
 
   return async (message, scope, context, answer) => {
-    const place = places.take(context.caller.account);
+    const place = places.take(ownerOf(context.caller));
     if (place === null) {
       const { status, message: why } = places.refusal();
       return answer.end(errorText(message.idText, { code: ERROR.server, message: why }), status);
@@ -62,9 +63,12 @@ export function createAggregateListen(options: AggregateListenOptions): Aggregat
       const tell = (text: string) =>
         answer.events(eventBytes(withMeta(text, 'params', { [META.subscriptionId]: message.idText })));
       const { kinds, uris } = readSubscribed(message.params);
-      const news = createChangeNews(scope.includes, async (kind) => {
-        if (kinds.includes(kind)) await tell(notificationText(listChanged(kind)));
-      });
+      const news = createChangeNews(
+        (change) => options.aggregate.concerns(change, scope),
+        async (kind) => {
+          if (kinds.includes(kind)) await tell(notificationText(listChanged(kind)));
+        },
+      );
       forget = catalogue.onChanged(news.changed);
       const resources = await subscribe(options, uris, scope, { message, context, tell, stop });
       await tell(acknowledgement({ kinds, uris: resources }));
@@ -199,7 +203,7 @@ interface ChangeNews {
 
 /** Changes of a kind that come while the client reads are merged into one notification. `tell` must not reject. */
 export function createChangeNews(
-  includes: (service: string) => boolean,
+  concerns: (change: ListChange) => boolean,
   tell: (kind: ListKind) => Promise<void>,
 ): ChangeNews {
   const due = new Set<ListKind>();
@@ -216,9 +220,9 @@ export function createChangeNews(
   }
 
   return {
-    changed({ service, kinds }) {
-      if (!includes(service)) return;
-      for (const kind of kinds) due.add(kind);
+    changed(change) {
+      if (!concerns(change)) return;
+      for (const kind of change.kinds) due.add(kind);
       void tellDue();
     },
     begin() {

@@ -1,10 +1,10 @@
 import { createPace, membersOf, splice, withMembers } from '#wire';
 import { viewToolCallPrice } from '#catalog';
-import type { Access } from '#accounts';
 import { type ListForm, type ListMethod, LISTS } from '../../shapes/lists.ts';
 import { type Scope, type ServiceTable, type Tables, WORK } from './tables.ts';
 import { writeMeta } from '../../catalogue/decorate.ts';
 import type { ServiceTool } from '../../catalogue/tool-catalogue.ts';
+import { type IsStranger, shortTool, shownIn } from './strangers.ts';
 import { createUriEdits } from './uri-edits.ts';
 
 interface MergedPage {
@@ -22,23 +22,23 @@ const PAGE_CHARACTERS = 1024 * 1024;
  * may be in any order. Names are made for the services up to the end of the page, in turns.
  */
 export async function mergedPage(
-  { services, access }: Pick<Scope, 'services' | 'access'>,
+  scope: Pick<Scope, 'services' | 'access' | 'names'>,
   tables: Pick<Tables, 'tableOf' | 'slug'>,
-  { method, form, after }: PageOptions,
+  { method, form, after, isStranger }: PageOptions,
 ): Promise<MergedPage> {
   const pace = createPace(WORK.turn);
   const items: string[] = [];
   let characters = 0;
   let last: Position | null = null;
   const kind = LISTS[method].member;
-  const bySlug = services.map((service) => [tables.slug(service), service] as const);
+  const bySlug = scope.services.map((service) => [tables.slug(service), service] as const);
   for (const [slug, service] of bySlug.sort(([a], [b]) => (a < b ? -1 : 1))) {
     if (after && slug < after.slug) continue;
     await pace(WORK.service);
     const table = tables.tableOf(service);
     if (table === null) continue;
     await pace(WORK.name * table.work(kind));
-    for (const [key, render] of entriesOf(table, method, form, access)) {
+    for (const [key, render] of entriesOf(table, method, form, scope, isStranger)) {
       if (after && slug === after.slug && key <= after.key) continue;
       const full = items.length === PAGE_SIZE || characters >= PAGE_CHARACTERS;
       if (full) return { items, nextCursor: toCursor(last!) };
@@ -57,25 +57,33 @@ interface PageOptions {
   readonly method: ListMethod;
   readonly form: ListForm;
   readonly after: Position | null;
+  readonly isStranger: IsStranger;
 }
 
 function* entriesOf(
   table: ServiceTable,
   method: ListMethod,
   form: ListForm,
-  access: Access | null,
+  scope: Pick<Scope, 'access' | 'names'>,
+  isStranger: IsStranger,
 ): Generator<readonly [string, () => string]> {
+  const { access } = scope;
+  const isShown = shownIn(table.listing, LISTS[method].member, scope, isStranger);
   if (method === 'tools/list')
     for (const [name, one] of table.tools) {
       const text = one.tool.texts[form];
-      if (access && !access.allows(table.service, one.tool.name)) continue;
-      if (text !== null) yield [name, () => renderTool(table, name, text, one)];
+      if ((access && !access.allows('tool', table.service, one.tool.name)) || !isShown(one.tool.name)) continue;
+      if (text !== null)
+        yield [
+          name,
+          () => renderTool(table, name, isStranger(one.offer) ? shortTool(text, one.tool.description) : text, one),
+        ];
     }
-  else if (access === null || access.allows(table.service, null)) {
+  else if (access === null || access.allows('tool', table.service, null)) {
     const { member, key } = LISTS[method];
-    for (const [name, { texts }] of table[member]) {
-      const text = texts[form];
-      if (text !== null) yield [name, () => renderItem(name, text, key)];
+    for (const [name, item] of table[member]) {
+      const text = item.texts[form];
+      if (text !== null && isShown(item.key)) yield [name, () => renderItem(name, text, key)];
     }
   }
 }

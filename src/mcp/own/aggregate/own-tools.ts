@@ -21,7 +21,7 @@ const FIND_TOOLS = {
   name: OWN.find,
   title: 'Find tools',
   description:
-    'Search all tools that this gateway offers, and the agents and models that can be asked. Give words for what you want to do; the best matches come back with name, description, input schema and price. Then call one by its name through call_tool, or directly; an agent or a model as its `call` says.',
+    'Search all tools that this gateway offers, and the agents and models that can be asked. Give words for what you want to do; the best matches come back with name, description, input schema and price. The name of a tool as the query gives that tool alone, with all of its definition. Then call one by its name through call_tool, or directly; an agent or a model as its `call` says.',
   inputSchema: {
     type: 'object',
     properties: {

@@ -6,6 +6,7 @@ import { ERROR } from '../../wire/revisions.ts';
 import { nameOfEarlier, splitName, splitUri } from './names.ts';
 import type { BridgedKind } from '../builtin/bridged-services.ts';
 import { ASK, askedBy, OWN } from './own-tools.ts';
+import type { IsStranger } from './strangers.ts';
 import type { Scope, ServiceTable, Tables } from './tables.ts';
 
 export type RequestDestination =
@@ -19,6 +20,7 @@ export type RequestDestination =
 export interface Here {
   readonly scope: Scope;
   readonly tables: Tables;
+  readonly isStranger: IsStranger;
   /** The kinds that can be asked. A function, because the search runs only if needed. */
   readonly asks: () => readonly BridgedKind[];
 }
@@ -75,12 +77,14 @@ function resolveWrapped(message: RequestMessage, here: Here): RequestDestination
   const params = paramsOf(message);
   if (!isObject(wrapped)) return refused(ERROR.invalidParams, `${OWN.call} needs the name of a tool and its arguments`);
   const inner = membersOf(message.text, membersOf(message.text, params.start).get('arguments')!.start).get('arguments');
-  const { name, arguments: args } = wrapped;
+  const { name } = wrapped;
+  const args = wrapped['arguments'] === null ? {} : wrapped['arguments'];
   if (args !== undefined && !isObject(args))
     return refused(ERROR.invalidParams, 'The arguments for the tool must be an object');
   const own = resolveOwn(name, args, here.asks);
   if (own) return own;
-  const rawArguments = inner ? message.text.slice(inner.start, inner.end) : null;
+  const written = inner ? message.text.slice(inner.start, inner.end) : null;
+  const rawArguments = written === 'null' ? '{}' : written;
   return resolveNamed(message, 'tools', name, here, (its) =>
     splice(message.text, [withMembers(message.text, params, { name: JSON.stringify(its), arguments: rawArguments })]),
   );
@@ -137,20 +141,22 @@ function ownName(table: ServiceTable, kind: 'tools' | 'prompts', exposed: string
 function* candidates(
   first: ServiceTable | null,
   kind: 'tools' | 'prompts',
-  { scope, tables, asks }: Here,
+  { scope, tables, isStranger, asks }: Here,
 ): Generator<string> {
   if (first) yield* namesOf(first, kind, scope);
-  for (const service of scope.services) {
-    const table = service === first?.service ? null : tables.tableOf(service);
-    if (table) yield* namesOf(table, kind, scope);
-  }
   if (kind === 'tools') yield* [OWN.find, OWN.call, ...asks().map((bridgedKind) => ASK[bridgedKind])];
+  // Only so many are compared, so those of strangers come last.
+  for (const isLast of [false, true])
+    for (const service of scope.services) {
+      const table = service === first?.service ? null : tables.tableOf(service);
+      if (table && table.listing.offers.every(isStranger) === isLast) yield* namesOf(table, kind, scope);
+    }
 }
 
 function* namesOf(table: ServiceTable, kind: 'tools' | 'prompts', { access }: Scope): Generator<string> {
   if (access === null) return yield* table[kind].keys();
-  if (kind === 'prompts') return yield* access.allows(table.service, null) ? table.prompts.keys() : [];
-  for (const [name, { tool }] of table.tools) if (access.allows(table.service, tool.name)) yield name;
+  if (kind === 'prompts') return yield* access.allows('tool', table.service, null) ? table.prompts.keys() : [];
+  for (const [name, { tool }] of table.tools) if (access.allows('tool', table.service, tool.name)) yield name;
 }
 
 function resolveUri(exposed: unknown, here: Here, rewrite: (uri: string) => string): RequestDestination {

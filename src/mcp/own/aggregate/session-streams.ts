@@ -30,7 +30,7 @@ interface SessionStreams {
 }
 
 export interface SessionStreamsDeps {
-  readonly aggregate: Pick<Aggregate, 'scope' | 'toClient'>;
+  readonly aggregate: Pick<Aggregate, 'scope' | 'toClient' | 'concerns'>;
   readonly catalogue: Pick<ToolCatalogue, 'onChanged' | 'stale'>;
   readonly parts: Pick<Parts, 'known'>;
   readonly messages: Pick<SessionMessages, 'listen'>;
@@ -74,7 +74,7 @@ export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
     if (resumes && open.has(session)) return answer.end(errorText('null', UNKNOWN_EVENT), 405);
     // A client that comes back has left its last stream, so its place is free.
     open.get(session)?.end();
-    const place = places.take(session.account);
+    const place = places.take(session);
     if (place === null) {
       if (places.draining) return answer.close();
       const { status, message } = places.refusal();
@@ -86,13 +86,16 @@ export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
       isGone = true;
     };
     const signal = AbortSignal.any([place.over, signalOf(context.gone), ended]);
-    const { includes } = aggregate.scope(context.caller, session.selection);
+    const scope = aggregate.scope(context.caller, session.selection);
     const stream: Stream = {
       end: leave,
-      listenTo: createPartListening(deps, { session, context, answer, signal }, includes),
+      listenTo: createPartListening(deps, { session, context, answer, signal }, scope.includes),
     };
     open.set(session, stream);
-    const news = createChangeNews(includes, (kind) => answer.events(eventBytes(notificationText(listChanged(kind)))));
+    const news = createChangeNews(
+      (change) => aggregate.concerns(change, scope),
+      (kind) => answer.events(eventBytes(notificationText(listChanged(kind)))),
+    );
     const forget = catalogue.onChanged(news.changed);
     try {
       await answer.events(LISTENING);

@@ -31,7 +31,7 @@ export interface ServiceTable {
   work(kind: TableKind): number;
 }
 
-type TableKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates';
+export type TableKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates';
 
 export interface Tables {
   tableOf(service: string): ServiceTable | null;
@@ -185,7 +185,7 @@ export async function countTools(
       continue;
     }
     await pace(service.toolCount);
-    for (const tool of service.tools.keys()) if (access.allows(name, tool)) tools++;
+    for (const tool of service.tools.keys()) if (access.allows('tool', name, tool)) tools++;
   }
   return tools;
 }
@@ -196,6 +196,11 @@ export interface Scope {
   includes(service: string): boolean;
   /** Whether the address selects a service, an agent or a model with this full name. */
   selects(name: string): boolean;
+  /**
+   * Whether the address names a service of tools, or the key by a pattern other than `*`. `tool`: null for all but
+   * tools, undefined for anything that the service may have.
+   */
+  names(service: string, tool?: string | null): boolean;
   readonly access: Access | null;
 }
 
@@ -211,7 +216,9 @@ export function scopeOf(all: readonly string[], caller: Pick<Caller, 'key'>, sel
   const access = caller.key?.access ?? null;
   const selected = selection === null ? null : new Set(selection.split(',', SELECTED_MAX).map((name) => name.trim()));
   const selects = (name: string) => !selected || selected.has(name);
-  if (!selected && !access) return { services: all, includes: () => true, selects, access };
-  const includes = (service: string) => selects(service) && (access === null || access.reaches(service));
-  return { services: all.filter(includes), includes, selects, access };
+  const names: Scope['names'] = (service, tool) =>
+    (selected?.has(service) ?? false) || (access?.names('tool', service, tool) ?? false);
+  if (!selected && !access) return { services: all, includes: () => true, selects, names, access };
+  const includes = (service: string) => selects(service) && (access === null || access.reaches('tool', service));
+  return { services: all.filter(includes), includes, selects, names, access };
 }

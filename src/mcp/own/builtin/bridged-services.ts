@@ -4,7 +4,13 @@ import { type Catalog, type Offer, viewToolCallPrice } from '#catalog';
 import type { TargetAdapter, TargetAdapters } from '#bridge';
 import { getOrInsert, ownTurn } from '#wire';
 import { GatewayError } from '#errors';
-import { indexTools, type Searched, searchTools, type SearchIndex } from '../../catalogue/search-index.ts';
+import {
+  createOwnerPlaces,
+  indexTools,
+  type Searched,
+  searchTools,
+  type SearchIndex,
+} from '../../catalogue/search-index.ts';
 
 /** Primitives that a tool call can ask: agents, and models of all kinds. Each is the prefix of its full names. */
 export const BRIDGED_KINDS = ['a2a', 'model', 'image', 'video'] as const;
@@ -25,7 +31,7 @@ export const NAMED_BY = {
   video: 'model',
 } as const satisfies Record<BridgedKind, string>;
 
-const PRIMITIVE = {
+export const PRIMITIVE = {
   a2a: 'agent',
   model: 'model',
   image: 'image',
@@ -79,14 +85,17 @@ export interface BridgedEntry {
 export interface BridgedSearch {
   /**
    * At most `limit` entries of a kind that `admits` accepts. They are sorted by how well they match the words of the
-   * query; for an empty query by name.
+   * query; for an empty query as they are listed. Whom `ownerOf` names has at most two of them.
    */
   find(
     kind: BridgedKind,
     query: string,
     limit: number,
     admits: (entry: BridgedEntry) => boolean,
+    ownerOf: (entry: BridgedEntry) => string | null,
   ): Promise<readonly BridgedEntry[]>;
+  /** The stranger who alone sells an entry; null if the operator or somebody whom the operator has let in does. */
+  stranger(entry: BridgedEntry): string | null;
   kinds(admits: (entry: BridgedEntry) => boolean): readonly BridgedKind[];
   /** The price of an entry, in the form of a tool's price; null if its service no longer exists. */
   price(entry: BridgedEntry): object | null;
@@ -95,6 +104,7 @@ export interface BridgedSearch {
 interface BridgedSearchDeps {
   readonly targets: () => Partial<TargetAdapters>;
   readonly catalog: Pick<Catalog, 'resolve' | 'version'>;
+  readonly isStranger: (offer: Offer) => boolean;
 }
 
 const ENTRIES_MAX = 2_000;
@@ -106,7 +116,7 @@ interface KnownEntries {
 }
 
 /** Reads the names again when the catalogue of offers has changed. An entry that stays as it was keeps its index. */
-export function createBridgedSearch({ targets, catalog }: BridgedSearchDeps): BridgedSearch {
+export function createBridgedSearch({ targets, catalog, isStranger }: BridgedSearchDeps): BridgedSearch {
   const known = new Map<BridgedKind, KnownEntries>();
   const indexes = new Map<BridgedKind, Map<string, SearchIndex>>();
   let version = -1;
@@ -156,12 +166,28 @@ export function createBridgedSearch({ targets, catalog }: BridgedSearchDeps): Br
   };
 
   return {
-    async find(kind, query, limit, admits) {
+    async find(kind, query, limit, admits, ownerOf) {
       const { entries } = entriesOf(kind);
-      if (query.trim() === '') return [...entries.values()].filter(admits).slice(0, limit);
+      if (query.trim() === '') {
+        const takePlace = createOwnerPlaces();
+        return entries
+          .values()
+          .filter((entry) => admits(entry) && takePlace(ownerOf(entry)))
+          .take(limit)
+          .toArray();
+      }
       const searched = (await indexed(kind, entries)).filter(([entry]) => admits(entry));
-      const order = (a: { readonly name: string }, b: { readonly name: string }) => (a.name < b.name ? -1 : 1);
-      return (await searchTools(query, searched, { limit, order })).map(({ value: entry }) => entry);
+      const isLast = (entry: BridgedEntry) => Number(ownerOf(entry) !== null);
+      const matches = await searchTools(query, searched, {
+        limit,
+        ownerOf,
+        order: (a, b) => isLast(a.value) - isLast(b.value) || (a.name < b.name ? -1 : 1),
+      });
+      return matches.map(({ value: entry }) => entry);
+    },
+    stranger(entry) {
+      const { offers: its } = offers(entry) ?? { offers: [] };
+      return its.every(isStranger) ? (its[0]?.provider.id ?? null) : null;
     },
     kinds: (admits) => BRIDGED_KINDS.filter((kind) => entriesOf(kind).entries.values().some(admits)),
     price(entry) {
@@ -177,4 +203,4 @@ export function createBridgedSearch({ targets, catalog }: BridgedSearchDeps): Br
 export const admitsIn =
   ({ selects, access }: { selects(name: string): boolean; readonly access: Access | null }) =>
   ({ kind, name }: BridgedEntry): boolean =>
-    selects(fullName(kind, name)) && (access === null || access.allows(name, null));
+    selects(fullName(kind, name)) && (access === null || access.allows(PRIMITIVE[kind], name, null));

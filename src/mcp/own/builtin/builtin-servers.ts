@@ -192,7 +192,7 @@ function primitiveServer(
   if (bridged === null) return null;
   const { kind, name } = bridged;
   const { service: resolved, offers } = offersOf(catalog, kind, name);
-  authorise({ key }, resolved);
+  authorise({ key }, offers[0]!.primitive, resolved);
   const { displayName, description } = offers[0]!;
   const info = { name: fullName(kind, name), title: displayName, version };
   const tool = BRIDGED_TOOL[kind];

@@ -3,7 +3,9 @@ UPDATE sessions SET state = $2 WHERE id = $1
 RETURNING id
 
 -- name: countSessions
-SELECT count(*) AS sessions FROM sessions WHERE account = $1 AND kind = $2 AND expires_at > $3
+-- Those of the account, and of its part $4.
+SELECT count(*) AS together, count(CASE WHEN COALESCE(part, '') = COALESCE(CAST($4 AS TEXT), '') THEN 1 END) AS own
+FROM sessions WHERE account = $1 AND kind = $2 AND expires_at > $3
 
 -- name: deleteSession
 DELETE FROM sessions WHERE id = $1
@@ -17,8 +19,8 @@ SELECT id, expires_at FROM sessions WHERE expires_at > $2 AND id IN (SELECT valu
 SELECT id, account, kind, state, expires_at FROM sessions WHERE id = $1 AND expires_at > $2
 
 -- name: putSession
-INSERT INTO sessions (id, account, kind, state, expires_at) VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT (id) DO UPDATE SET account = excluded.account, kind = excluded.kind, state = excluded.state, expires_at = excluded.expires_at
+INSERT INTO sessions (id, account, kind, state, expires_at, part) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (id) DO UPDATE SET account = excluded.account, part = excluded.part, kind = excluded.kind, state = excluded.state, expires_at = excluded.expires_at
 
 -- name: sweepSessions
 -- The outer condition is checked again if a row was touched concurrently. Each row is returned to only one sweeper.
@@ -30,7 +32,8 @@ RETURNING id, account, kind, state, expires_at
 -- name: takeOldestSession
 -- The outer condition is checked again if the row was touched concurrently.
 DELETE FROM sessions WHERE expires_at <= $3 AND id IN (
-  SELECT id FROM sessions WHERE account = $1 AND kind = $2 AND expires_at <= $3 ORDER BY expires_at LIMIT 1
+  SELECT id FROM sessions WHERE account = $1 AND kind = $2 AND expires_at <= $3
+    AND COALESCE(part, '') = COALESCE(CAST($4 AS TEXT), '') ORDER BY expires_at LIMIT 1
 )
 RETURNING id, account, kind, state, expires_at
 

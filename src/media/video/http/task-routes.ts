@@ -93,11 +93,12 @@ export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
   }
 
   function addOwnRoutes(app: FastifyInstance, callerOf: TaskCallerOf, send: SendFiles) {
-    const errors = mediaErrors(deps.onError, '/video');
+    const { config, ...errors } = mediaErrors(deps.onError, '/video');
+    const ofCalls = { ...errors, config: { ...config, ofCalls: true as const } };
     app.post<{ Body: TaskBody }>(
       '/video/retrieve',
       {
-        ...errors,
+        ...ofCalls,
         schema: {
           tags: ['Videos'],
           summary: 'Ask for a video',
@@ -119,7 +120,7 @@ export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
     app.post<{ Body: TaskBody }>(
       '/video/cancel',
       {
-        ...errors,
+        ...ofCalls,
         schema: {
           tags: ['Videos'],
           summary: 'Cancel a video',
@@ -270,6 +271,7 @@ function addOpenaiRoutes(
   app.delete<{ Params: { id: string } }>(
     '/videos/:id',
     {
+      config: { ofCalls: true },
       schema: {
         ...described(
           'Delete a video',
@@ -332,7 +334,7 @@ function addList(
       const caller = callerOf(request);
       const page = await tasks.list(ownerOf(caller), query);
       const access = caller.key?.access;
-      const visible = access ? page.tasks.filter(({ service }) => access.allows(service, null)) : page.tasks;
+      const visible = access ? page.tasks.filter(({ service }) => access.allows('video', service, null)) : page.tasks;
       const data = await Promise.all(visible.map(async (task) => openaiVideo(task, await videos.view(task))));
       return {
         object: 'list',

@@ -246,10 +246,10 @@ function roomAt(ask: VideoAsk, offer: Offer, estimate: MicroUsd): WantedRoom & {
  */
 export const roomForVideos =
   (tasks: Pick<Tasks, 'admit'>, blobs: Pick<Blobs, 'admit'>, ask: VideoAsk) =>
-  async ({ caller: { account }, candidates }: Call): Promise<void> => {
-    await tasks.admit(account);
+  async ({ caller, candidates }: Call): Promise<void> => {
+    await tasks.admit(ownerOf(caller));
     const rooms = candidates.map(({ offer, estimate }) => roomAt(ask, offer, estimate));
-    await blobs.admit(account, {
+    await blobs.admit(caller.account, {
       files: ask.n,
       fileBytes: Math.max(...rooms.map(({ fileBytes }) => fileBytes)),
       // A free offer among others may be passed over.

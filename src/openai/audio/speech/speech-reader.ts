@@ -2,6 +2,7 @@ import { BOUNDS, createEventReader, EventError, foreignObject, isObject } from '
 import {
   contentTypeOf,
   failedByItsOwnWords,
+  isError,
   HeadReader,
   lastObjectInRest,
   malformed,
@@ -117,7 +118,7 @@ class SpeechReader extends HeadReader implements ReplyReader<SpeechResult> {
     if (data === '' || data === '[DONE]' || this.finished) return [];
     const event = parseReplyObject(Buffer.from(data), BOUNDS.speechEvent);
     const { type, audio, usage, error } = event;
-    if (type === 'error' || isObject(error)) throw failedByItsOwnWords(error ?? event);
+    if (type === 'error' || isError(error)) throw failedByItsOwnWords(error ?? event);
     if (type === 'speech.audio.done') {
       this.finished = true;
       this.#claim = isObject(usage) ? usage : null;
@@ -129,5 +130,7 @@ class SpeechReader extends HeadReader implements ReplyReader<SpeechResult> {
 
 function errorIn(bytes: Buffer) {
   const reply = foreignObject(bytes, BOUNDS.speechEvent);
-  return reply?.['error'] ? failedByItsOwnWords(reply['error']) : malformed('its reply is text and not sound');
+  return isError(reply?.['error'])
+    ? failedByItsOwnWords(reply!['error'])
+    : malformed('its reply is text and not sound');
 }

@@ -12,7 +12,9 @@ import {
   toPreferences,
   wantsReceipt,
 } from '#call';
+import { readFieldRefusal } from '#config/refused-cap';
 import { MODEL_KINDS } from '#config/model-kinds';
+import { RefusedFields } from '#call/refused-fields';
 import type { Offer } from '#catalog';
 import type { PaymentAttempt } from '#payments';
 import { requireKind } from '../../model-kinds.ts';
@@ -39,16 +41,14 @@ export interface AudioCall<R> {
 const SENT: ReadonlySet<string> = new Set(['input', ...SPEECH_PARAMETERS]);
 /** The gateway decides it for each offer, and answers in either form. */
 const STREAM_FORMAT = 'stream_format';
-const REFUSED: ReadonlySet<number> = new Set([400, 422]);
 
 /** Turns a checked body into a request for the pipeline. Throws GatewayError `invalid_request`. */
 export function speechToCall(body: SpeechBody, context: AudioContext): AudioCall<SpeechResult> {
   const { caller, headers, requestId, replyBytesMax, payment } = context;
   const size = measureText(body);
   let dropped: readonly string[] = [];
-  /** Offers that refused a stream of events. */
-  const plain = new Set<Offer>();
-  const asksUsage = (offer: Offer) => pricedByToken(offer) && !plain.has(offer);
+  const refused = new RefusedFields();
+  const asksUsage = (offer: Offer) => pricedByToken(offer) && !refused.has(offer, STREAM_FORMAT);
   const adapter: RequestAdapter<SpeechResult> = {
     request(offer) {
       const forwarded = bodyFor(body, offer, asksUsage(offer));
@@ -65,11 +65,13 @@ export function speechToCall(body: SpeechBody, context: AudioContext): AudioCall
       };
     },
     reader: (offer) => createSpeechReader({ size, bound: speechBound(size, offer), offer, replyBytesMax }),
-    reform(offer, status, refusal) {
-      if (!asksUsage(offer) || !REFUSED.has(status) || !Buffer.from(refusal).includes(STREAM_FORMAT)) return false;
-      plain.add(offer);
+    reform(offer, status, answer) {
+      const refusal = asksUsage(offer) ? readFieldRefusal(status, answer, STREAM_FORMAT) : null;
+      if (refusal === null) return false;
+      refused.add(offer, STREAM_FORMAT, refusal);
       return true;
     },
+    accepted: (offer) => refused.learn(offer),
   };
   const request: CallRequest<SpeechResult, Uint8Array> = {
     ...commonRequest(body, context),

@@ -3,7 +3,7 @@ import { tokenizedBytes, isOwn, type Offer } from '#catalog';
 import { flagBeyond, NO_FLAGS, type RaisedFlag } from '#call/flags';
 import { tokensOf } from '../../chat/request/prompt-size.ts';
 import { secondsOf, SPOKEN_TOKENS_PER_S } from '../../chat/request/sound.ts';
-import { claimedNumber } from '../shown-usage.ts';
+import { claimedNumber, isClaim } from '../shown-usage.ts';
 import type { SpeechBody, SpeechFormat } from './speech-schema.ts';
 
 export interface SpeechSize {
@@ -109,7 +109,7 @@ export function speechUsed(size: SpeechSize, bound: SpeechBound, offer: Offer, c
   if (!pricedByToken(offer)) return { usage: counted, estimated: !came.whole, flags: NO_FLAGS, shownUsage };
   const { input_tokens: input, output_tokens: output } = came.claim ?? {};
   const claimed = { input: claimedNumber(input), output: claimedNumber(output) };
-  const isClaimed = claimed.input !== null && claimed.output !== null;
+  const isClaimed = isClaim(claimed);
   const most = {
     input: bound.promptTokens,
     output: isOwnOffer ? bound.audioTokens : Math.min(bound.audioTokens, tokensIn(size, came.bytes)),

@@ -3,6 +3,7 @@ import {
   contentTypeOf,
   createReplyBytes,
   failedByItsOwnWords,
+  isError,
   HeadReader,
   lastObjectIn,
   malformed,
@@ -102,11 +103,11 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
   #endOfWhole(transcript: TranscriptionResult['transcript']): ReturnType<ReplyReader<TranscriptionResult>['end']> {
     const { format, stream } = this.#context;
     if (!Buffer.isBuffer(transcript)) {
-      if (transcript['error']) throw failedByItsOwnWords(transcript['error']);
+      if (isError(transcript['error'])) throw failedByItsOwnWords(transcript['error']);
       if (typeof transcript['text'] !== 'string') throw malformed('its reply has no text');
     }
     const end = this.#endOf(claimOf(transcript, this.#received, this.#form === 'json'), transcript, null);
-    if (!stream) return Buffer.isBuffer(transcript) || TRANSCRIPT_TYPES[format] === null ? end : asText(end);
+    if (!stream) return Buffer.isBuffer(transcript) || TRANSCRIPT_TYPES[format] === null ? end : asText(end, format);
     const text = Buffer.isBuffer(transcript) ? transcript.toString() : (transcript['text'] as string);
     const rest = eventOf({ type: 'transcript.text.delta', delta: text });
     return { ...end, rest, result: { ...end.result, transcript: { type: 'transcript.text.done', text } } };
@@ -170,7 +171,7 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
     if (data === '' || data === '[DONE]' || this.finished) return [];
     const event = parseReplyObject(Buffer.from(data), BOUNDS.transcriptEvent);
     const { type, delta, text, error } = event;
-    if (type === 'error' || isObject(error)) throw failedByItsOwnWords(error ?? event);
+    if (type === 'error' || isError(error)) throw failedByItsOwnWords(error ?? event);
     if (type === 'transcript.text.done') {
       this.finished = true;
       this.#done = event;
@@ -188,11 +189,37 @@ function claimOf(transcript: TranscriptionResult['transcript'], bytes: number, m
   return { usage: isObject(usage) ? usage : null, duration, bytes, mayClaim };
 }
 
-/** A provider that answers JSON for a transcript in a format of text. */
-function asText(end: ReplyEnd<TranscriptionResult>): ReplyEnd<TranscriptionResult> {
-  const { text } = end.result.transcript as { readonly text: string };
-  return { ...end, result: { ...end.result, transcript: Buffer.from(text) } };
+/** A provider that answers JSON for a transcript in a format of text. Its text may be the document itself. */
+function asText(end: ReplyEnd<TranscriptionResult>, format: TranscriptFormat): ReplyEnd<TranscriptionResult> {
+  const { text, segments } = end.result.transcript as { readonly text: string; readonly segments?: unknown };
+  const isDocument = format === 'text' || text.trim() === '' || text.includes('-->');
+  const transcript = Buffer.from(isDocument ? text : subtitlesOf(segments, format === 'vtt'));
+  return { ...end, result: { ...end.result, transcript } };
 }
+
+/** Subtitles of the segments of a `verbose_json`. Words without their times make no subtitles. */
+function subtitlesOf(segments: unknown, isVtt: boolean): string {
+  if (!Array.isArray(segments) || segments.length === 0) throw malformed('its reply has no times for subtitles');
+  const time = (seconds: unknown): string => {
+    if (typeof seconds !== 'number' || !(seconds >= 0 && seconds < DAY_S))
+      throw malformed('its reply has a segment without a time');
+    const text = new Date(Math.round(seconds * 1_000)).toISOString().slice(11, 23);
+    return isVtt ? text : text.replace('.', ',');
+  };
+  const cues = segments.map((segment: unknown, at) => {
+    const { start, end, text } = isObject(segment) ? segment : {};
+    if (typeof text !== 'string') throw malformed('its reply has a segment without a text');
+    // An empty line would end the cue.
+    const words = text
+      .split(/[\r\n]/)
+      .map((line) => line.trim())
+      .filter((line) => line !== '')
+      .join('\n');
+    return `${isVtt ? '' : `${at + 1}\n`}${time(start)} --> ${time(end)}\n${words}\n`;
+  });
+  return (isVtt ? 'WEBVTT\n\n' : '') + cues.join('\n');
+}
+const DAY_S = 86_400;
 
 function wholeOf(work: Generator<void, Buffer, undefined>): Buffer {
   for (;;) {

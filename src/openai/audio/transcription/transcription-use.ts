@@ -4,7 +4,7 @@ import { flagBeyond, NO_FLAGS, type RaisedFlag } from '#call/flags';
 import { isObject } from '#wire';
 import { tokensOf } from '../../chat/request/prompt-size.ts';
 import type { MeasuredAudio } from '../measure/measure-audio.ts';
-import { claimedNumber } from '../shown-usage.ts';
+import { claimedNumber, isClaim } from '../shown-usage.ts';
 import { pricedByToken } from '../speech/speech-use.ts';
 
 export interface UploadSize {
@@ -92,7 +92,9 @@ const heardIn = ({ seconds, secondsHeard }: MeasuredAudio, { endpoint }: Offer):
 
 function secondsUsed({ audio }: UploadSize, bound: TranscriptionBound, offer: Offer, claim: TranscriptClaim) {
   const { usage, duration } = claim;
-  const claimedSeconds = claimedNumber(usage?.['type'] === 'tokens' ? duration : (usage?.['seconds'] ?? duration));
+  // No sound has a length of 0.
+  const claimedSeconds =
+    claimedNumber(usage?.['type'] === 'tokens' ? duration : (usage?.['seconds'] ?? duration)) || null;
   const most = offer.endpoint.kind === 'direct' ? bound.seconds : wholeSeconds(audio.seconds) + SECONDS_SLACK;
   const seconds = Math.min(claimedSeconds ?? heardIn(audio, offer), most);
   const estimated = claimedSeconds === null;
@@ -113,7 +115,7 @@ function tokensUsed(
 ) {
   const { input_tokens: input, output_tokens: output, input_token_details: parts } = usage ?? {};
   const claimed = { input: claimedNumber(input), output: claimedNumber(output) };
-  const isClaimed = claimed.input !== null && claimed.output !== null;
+  const isClaimed = isClaim(claimed);
   const audioClaim = isObject(parts) ? claimedNumber(parts['audio_tokens']) : null;
   const seconds = wholeSeconds(size.audio.seconds) + size.samples * SAMPLE_S;
   const own = offer.endpoint.kind === 'direct';

@@ -1,8 +1,8 @@
 -- name: beginLine
--- Only for the gateway that has the batch. $4: its claim.
-INSERT INTO batch_lines (batch, n, call_id, state, bytes, prompt, cached, completion, reasoning)
-SELECT id, CAST($2 AS BIGINT), CAST($3 AS TEXT), 'running', 0, 0, 0, 0, 0 FROM batches WHERE id = $1 AND claim = $4
-ON CONFLICT (batch, n) DO UPDATE SET call_id = excluded.call_id, state = 'running'
+-- Only for the gateway that has the batch. $4: its claim. $5: how many charges of the line were given back.
+INSERT INTO batch_lines (batch, n, call_id, state, bytes, prompt, cached, completion, reasoning, lost)
+SELECT id, CAST($2 AS BIGINT), CAST($3 AS TEXT), 'running', 0, 0, 0, 0, 0, CAST($5 AS BIGINT) FROM batches WHERE id = $1 AND claim = $4
+ON CONFLICT (batch, n) DO UPDATE SET call_id = excluded.call_id, state = 'running', lost = CAST($5 AS BIGINT)
   WHERE batch_lines.state IN ('running', 'waiting')
 RETURNING n
 
@@ -33,9 +33,11 @@ UPDATE batches SET status = CASE WHEN status = 'cancelling' AND CAST($3 AS TEXT)
 WHERE id = $1 AND claim = $2 AND ended_at IS NULL RETURNING status
 
 -- name: endBatchLine
--- Once, and only by the call that the line has now.
+-- Once, and only by the call that the line has now, for the gateway that has the batch. $11: its claim. Another one that
+-- takes over gives back what the call was charged.
 UPDATE batch_lines SET state = $4, content = $5, bytes = $6, prompt = $7, cached = $8, completion = $9, reasoning = $10
-WHERE batch = $1 AND n = $2 AND call_id = $3 AND state IN ('running', 'answered') RETURNING n
+WHERE batch = $1 AND n = $2 AND call_id = $3 AND state IN ('running', 'answered')
+  AND EXISTS (SELECT 1 FROM batches WHERE id = batch_lines.batch AND claim = $11) RETURNING n
 
 -- name: finalizeBatch
 UPDATE batches SET status = 'finalizing', finalizing_at = $3, completed = $4, failed = $5
@@ -47,7 +49,7 @@ SELECT id, account, part, api_key, request, dialect, endpoint, input_file, outpu
 FROM batches WHERE id = $1
 
 -- name: linesOfBatch
-SELECT n, call_id, state FROM batch_lines WHERE batch = $1
+SELECT n, call_id, state, lost FROM batch_lines WHERE batch = $1
 
 -- name: listBatches
 -- The batches of an account, the newest first, after the one that was created at $3 with the id $4.
@@ -76,12 +78,13 @@ WHERE id = $1 AND lock_id = $2 AND errors IS NULL AND status IN ('validating', '
 UPDATE batch_lines SET state = 'waiting' WHERE batch = $1 AND n = $2 AND call_id = $3 AND state = 'running' RETURNING n
 
 -- name: putBatch
--- $14: the most batches of an account that may be under way.
+-- $14: the most batches of a part of an account that may be under way, of twice as many of all its parts.
 INSERT INTO batches (id, account, part, api_key, dialect, endpoint, input_file, output_file, error_file, max_cost, keep_ms, metadata, status,
   total, completed, failed, created_at, expires_at, due_at, request, tags)
 SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS TEXT), CAST($8 AS TEXT), CAST($9 AS TEXT),
   CAST($10 AS BIGINT), CAST($11 AS BIGINT), CAST($12 AS TEXT), 'validating', 0, 0, 0, CAST($13 AS BIGINT), CAST($15 AS BIGINT), CAST($13 AS BIGINT), CAST($16 AS TEXT), CAST($17 AS TEXT)
-WHERE (SELECT count(*) FROM batches WHERE account = $2 AND ended_at IS NULL) < CAST($14 AS BIGINT)
+WHERE (SELECT count(*) + count(CASE WHEN COALESCE(part, '') = COALESCE(CAST($3 AS TEXT), '') THEN 1 END) FROM batches
+  WHERE account = $2 AND ended_at IS NULL) < 2 * CAST($14 AS BIGINT)
 ON CONFLICT (id) DO NOTHING
 RETURNING id
 

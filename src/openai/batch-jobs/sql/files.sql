@@ -54,15 +54,17 @@ SELECT LENGTH(content) AS size FROM batch_lines WHERE batch = $1 AND state = $2 
 SELECT n, content FROM batch_lines WHERE batch = $1 AND state = $2 AND n > $3 AND content IS NOT NULL ORDER BY n LIMIT $4
 
 -- name: roomOfFiles
--- What the files of account $1, of all accounts, and of those without money take, and the number of its files. The rows
--- of batches count, with their metadata and errors. An account without money has never had an entry in the ledger.
+-- What the files of account $1, of its part $2, of all accounts, and of those without money take, and the number of the
+-- first and of the second. The rows of batches count, with their metadata and errors. An account without money has never had an entry in the ledger.
 SELECT CAST(COALESCE(SUM(CASE WHEN account = $1 THEN room ELSE 0 END), 0) AS BIGINT) AS own,
+  CAST(COALESCE(SUM(CASE WHEN account = $1 AND part = COALESCE(CAST($2 AS TEXT), '') THEN room ELSE 0 END), 0) AS BIGINT) AS part,
   CAST(COALESCE(SUM(room), 0) AS BIGINT) AS total,
   CAST(COALESCE(SUM(CASE WHEN EXISTS (SELECT 1 FROM accounts WHERE accounts.id = 'escrow:' || kept.account) THEN 0 ELSE room END), 0) AS BIGINT) AS free,
-  CAST(COALESCE(SUM(CASE WHEN account = $1 THEN is_file ELSE 0 END), 0) AS BIGINT) AS files
+  CAST(COALESCE(SUM(CASE WHEN account = $1 THEN is_file ELSE 0 END), 0) AS BIGINT) AS files,
+  CAST(COALESCE(SUM(CASE WHEN account = $1 AND part = COALESCE(CAST($2 AS TEXT), '') THEN is_file ELSE 0 END), 0) AS BIGINT) AS part_files
 FROM (
-  SELECT account, room, 1 AS is_file FROM files
-  UNION ALL SELECT account, 512 + COALESCE(LENGTH(metadata), 0) + COALESCE(LENGTH(errors), 0), 0 FROM batches
+  SELECT account, COALESCE(part, '') AS part, room, 1 AS is_file FROM files
+  UNION ALL SELECT account, COALESCE(part, ''), 512 + COALESCE(LENGTH(metadata), 0) + COALESCE(LENGTH(errors), 0), 0 FROM batches
 ) AS kept
 
 -- name: storeFile

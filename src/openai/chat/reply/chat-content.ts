@@ -1,5 +1,6 @@
 import type { JsonObject } from '#wire';
 import type { Citation, FilePart, TextPart } from '#bridge';
+import type { FinishReason } from './finish-reason.ts';
 
 export interface ChatFault {
   readonly message: string;
@@ -9,8 +10,15 @@ export interface ChatFault {
   readonly code: number;
 }
 
+/** The error of a reply that its provider ended with a failure. */
+export const MODEL_FAILED: ChatFault = {
+  message: 'The model ended with an error',
+  type: 'provider_unavailable',
+  code: 500,
+};
+
 export interface ChatEnd {
-  readonly finish: string | null;
+  readonly finish: FinishReason | null;
   /** The sequence that ended the reply; null where the provider names none. */
   readonly stopSequence: string | null;
   /** `usage` of the chat wire, with its cost if the call was settled; null if the reply failed before. */

@@ -2,6 +2,7 @@ import type { JsonObject } from '#wire';
 import { type CallEvent, type Citation, type FilePart, jsonInside, type Part } from '#bridge';
 import { EchoFields, echoMembersOf, furtherMembers, NOTHING, type ClientId, ID_MAX } from './echo-fields.ts';
 import type { ChatEnd, ChatFault, ChatSaid } from './chat-content.ts';
+import { finishReasonOf } from './finish-reason.ts';
 
 /* The decoder of the chat wire: chunks and whole completions, in the gateway's form, become events of a reply. */
 
@@ -125,7 +126,7 @@ export function chatEndOf(body: JsonObject, usage: JsonObject): ChatEnd {
   const { finish_reason: finish, stop_reason: sequence } = choiceOf(body) ?? {};
   const { error, tollgate } = body;
   return {
-    finish: typeof finish === 'string' ? finish : null,
+    finish: finishReasonOf(finish),
     stopSequence: typeof sequence === 'string' ? sequence : null,
     usage,
     fault: (error as ChatFault | null | undefined) ?? noteOf(tollgate),

@@ -4,6 +4,7 @@ import { type CallEvent, type FilePart, jsonInside } from '#bridge';
 import { spentOn } from '#call';
 import { oneLine } from '#security';
 import { partsOfCharge, resultOf } from './chat-end.ts';
+import { MODEL_FAILED } from './chat-content.ts';
 import { imageText } from './chat-decoder.ts';
 import { EVENT_STREAM, type ReplyAbout, type ReplyEncoder, type SettledChat, type StartedChat } from './chat-reply.ts';
 import { completeStrictly } from './whole-reply.ts';
@@ -128,8 +129,8 @@ class ChatEncoder implements ReplyEncoder {
 
   #chunk(provider: string, delta: string): string {
     if (this.#head?.provider !== provider) {
-      const { id, model } = this.#about;
-      const members = { id, object: CHUNK, created: createdAt(this.#about), model, provider };
+      const { id } = this.#about;
+      const members = { id, object: CHUNK, created: createdAt(this.#about), model: modelOf(this.#about), provider };
       this.#head = { provider, text: `data: ${JSON.stringify(members).slice(0, -1)},"choices":[{"index":0,"delta":` };
     }
     return `${this.#head.text}${delta},"finish_reason":null}]}\n\n`;
@@ -199,24 +200,31 @@ function lastTogether(settled: SettledChat): Buffer {
 /** The end of a stream in OpenAI's dialect: the usage is in a chunk of its own, and only if the client asked for it. */
 function lastApart(settled: SettledChat, about: ReplyAbout, asksUsage: boolean): Buffer {
   const { body, written, cut } = resultOf(settled);
-  const { created = createdAt(about), provider = settled.providerName, error } = body;
-  const base = { id: about.id, object: CHUNK, created, model: about.model, provider, choices: [] };
-  const failed = error ? inDialect(error as OwnFault, 'openai') : null;
+  const { created = createdAt(about), model = modelOf(about), provider = settled.providerName } = body;
+  const base = { id: about.id, object: CHUNK, created, model, provider, choices: [] };
+  const failed = written ? null : faultOf(body);
   const pieces = written
     ? [DATA, written, Buffer.from('}\n\n')]
-    : [Buffer.from(eventOf(failed ? errorFirst(failed, body) : body))];
+    : [Buffer.from(eventOf(failed ? errorFirst(inDialect(failed, 'openai'), { ...body, choices: [] }) : body))];
   if (asksUsage) pieces.push(Buffer.from(eventOf({ ...base, usage: usageWithCost(settled, true) })));
   // Clients stop reading at an error.
-  if (cut)
-    pieces.push(
-      Buffer.from(eventOf(errorFirst(toHttpError(cut, 'openai').body.error, { ...base, choices: FAILED_CHOICES }))),
-    );
+  if (cut) pieces.push(Buffer.from(eventOf(errorFirst(toHttpError(cut, 'openai').body.error, base))));
   else pieces.push(Buffer.from(DONE));
   return Buffer.concat(pieces);
 }
 
 type OwnFault = Parameters<typeof inDialect>[0];
+
+/** The error of a last chunk; null for one that did not fail. */
+function faultOf({ error, choices }: Record<string, unknown>): OwnFault | null {
+  if (error) return error as OwnFault;
+  const isFailed = (choices as readonly Record<string, unknown>[]).some((one) => one['finish_reason'] === 'error');
+  return isFailed ? MODEL_FAILED : null;
+}
+
 const CHUNK = 'chat.completion.chunk';
+/** The model that answers: another than the called one after a fallback. */
+const modelOf = ({ sent, model }: ReplyAbout): string => sent.service ?? model;
 const createdAt = ({ startedAt }: ReplyAbout): number => Math.floor(startedAt / 1000);
 
 const eventOf = (event: object): string => `data: ${JSON.stringify(event)}\n\n`;
@@ -227,7 +235,9 @@ const errorFirst = (error: unknown, event: Readonly<Record<string, unknown>>): o
 const DATA = Buffer.from('data: ');
 const DONE = 'data: [DONE]\n\n';
 
-const FAILED_CHOICES = [{ index: 0, delta: { content: '' }, finish_reason: 'error' }];
+/** The choices of the event that ends a failed stream. Strict clients of OpenAI's API do not know `error` there. */
+const failedChoices = (dialect: Dialect) =>
+  dialect === 'openai' ? [] : [{ index: 0, delta: { content: '' }, finish_reason: 'error' }];
 
 /** The event that ends a failed stream. `[DONE]` does not follow, because the reply is not complete. */
 function errorEvent(about: ReplyAbout, error: unknown, dialect: Dialect): Buffer {
@@ -235,8 +245,8 @@ function errorEvent(about: ReplyAbout, error: unknown, dialect: Dialect): Buffer
     id: about.id,
     object: CHUNK,
     created: createdAt(about),
-    model: about.model,
-    choices: FAILED_CHOICES,
+    model: modelOf(about),
+    choices: failedChoices(dialect),
   };
   return Buffer.from(eventOf(errorFirst(toHttpError(toGatewayError(error), dialect).body.error, event)));
 }

@@ -1,5 +1,6 @@
 import type { Dialect } from '#http';
-import { isObject, type LargeStrings } from '#wire';
+import { isObject, type LargeStrings, type UpstreamFailure } from '#wire';
+import { malformed } from '#wire/replies';
 import type { EventBatch } from '#bridge';
 import type { GatewayError } from '#errors';
 import {
@@ -20,6 +21,7 @@ import {
 import { completionTokens } from '#billing/amounts';
 import { type Cut, cutReply, errorOfCut, type ReplyEnd } from '#call';
 import type { RaisedFlag } from '#call/flags';
+import type { Continuation } from './continuation.ts';
 import {
   claimedCompletion,
   cutUsage,
@@ -29,6 +31,7 @@ import {
   type Output,
   type UsageBounds,
 } from './chat-usage.ts';
+import type { FinishReason } from './finish-reason.ts';
 
 export interface ReplyContext extends UsageBounds {
   readonly callId: string;
@@ -49,6 +52,8 @@ export interface ReplyContext extends UsageBounds {
   readonly asObject: boolean;
   /** The dialect that another thread writes a large reply in. Default `own`. */
   readonly dialect?: Dialect | undefined;
+  /** Remembers what was given of a stream that another provider may go on with; absent for any other reply. */
+  readonly continuation?: Continuation | undefined;
 }
 
 /** A piece of a reply: bytes of the client's wire, or events for the encoder of another wire. */
@@ -93,7 +98,7 @@ export interface Produced extends Output {
   readonly claim: unknown;
   readonly serviceTier?: unknown;
   /** One per finished choice. */
-  readonly finishReasons: readonly string[];
+  readonly finishReasons: readonly FinishReason[];
   readonly choices: number;
   readonly malformed: boolean;
   /** The output ran past the cap, and was cut. */
@@ -102,13 +107,15 @@ export interface Produced extends Output {
 
 /**
  * The end of a complete reply. It is free if the provider itself says that it failed: every choice finished with
- * `error`, or nothing was produced and no finish reason was given.
+ * `error`, or its claim has no completion and no finish reason was given. Throws UpstreamFailure for a reply without
+ * output, finish reason and usage.
  */
 export function completeEnd(context: ReplyContext, produced: Produced): ReplyEnd<ChatResult> {
   const { claim, finishReasons } = produced;
   const usage = readUsage(claim, context, produced);
   const errors = finishReasons.filter((reason) => reason === 'error').length;
   const nothing = finishReasons.length === 0 && (claimedCompletion(claim) ?? produced.outputBytes) === 0;
+  if (nothing && !came(produced)) throw withoutAnswer();
   const free = nothing || (errors > 0 && errors >= produced.choices);
   if (produced.overCap && !free) return overCapEnd(context, produced);
   return toEnd(
@@ -147,6 +154,9 @@ export function asCut(
   };
 }
 
+/** The failure of a reply that has neither output nor an end. */
+export const withoutAnswer = (): UpstreamFailure => malformed('it ended its reply without an answer');
+
 const came = ({ outputBytes, otherBytes }: Pick<Output, 'outputBytes' | 'otherBytes'>): boolean =>
   outputBytes + otherBytes > 0;
 
@@ -155,7 +165,7 @@ const came = ({ outputBytes, otherBytes }: Pick<Output, 'outputBytes' | 'otherBy
  * reply counts as cut, and is charged as one.
  */
 export function overCapEnd(context: ReplyContext, produced: Produced): ReplyEnd<ChatResult> {
-  const atLength = { ...produced, finishReasons: ['length'] };
+  const atLength: Produced = { ...produced, finishReasons: ['length'] };
   if (context.budget.keptBy === 'provider') {
     const { usage, estimated, flags } = overCapUsage(produced.claim, context, produced);
     return toEnd(context, atLength, usage, 'over_cap', estimated, flags);
@@ -163,9 +173,6 @@ export function overCapEnd(context: ReplyContext, produced: Produced): ReplyEnd<
   const usage = cutUsage(produced.claim, context, produced, null);
   return toEnd(context, atLength, usage, 'cut', usage.estimated, usage.flags);
 }
-
-/** The finish reason is stored with the call's record, and a provider may send a megabyte. */
-const FINISH_REASON_MAX = 64;
 
 function toEnd(
   context: ReplyContext,
@@ -182,7 +189,7 @@ function toEnd(
     usage: usage.shownUsage,
     ...costOfParts(context, usage.usage, serviceTier),
   };
-  const finishReason = produced.finishReasons[0]?.slice(0, FINISH_REASON_MAX) ?? null;
+  const finishReason = produced.finishReasons[0] ?? null;
   const claimShown = outcome === 'complete' && !estimated ? shownClaim(usage, produced) : undefined;
   return {
     usage: usage.usage,

@@ -1,8 +1,17 @@
 import { createSilent, endInSlices, type ClientSink, type KeepAlive, type ReplySink, writeSlices } from '#http';
 import { GatewayError } from '#errors';
-import { type LargeStrings, lengthOf } from '#wire';
+import { type LargeStrings, lengthOf, STREAM_HEADERS } from '#wire';
 import { formatUsd, type CancelSignal, type SettledFrame } from '#billing/amounts';
-import { answerUndelivered, onceSettled, type PaidAnswer, type Payer, spentOn, type StartedCall } from '#call';
+import {
+  answerUndelivered,
+  isReadOn,
+  onceSettled,
+  type PaidAnswer,
+  type Payer,
+  READ_ON,
+  spentOn,
+  type StartedCall,
+} from '#call';
 import type { Config } from '#config';
 import { type CallEvent, type TargetAdapters, targetOf } from '#bridge';
 import { type Blobs, createKeptReplies } from '#files';
@@ -69,10 +78,6 @@ interface ChatReplyOptions {
 
 export const EVENT_STREAM = 'text/event-stream; charset=utf-8';
 
-const STREAM_HEADERS = {
-  'cache-control': 'no-cache, no-transform',
-  'x-accel-buffering': 'no',
-} as const;
 /** A larger frame is written in slices. */
 const LARGE_BYTES = 1024 * 1024;
 
@@ -122,7 +127,7 @@ async function endLarge(before: Uint8Array | undefined, rest: Iterable<Uint8Arra
 }
 
 async function writeStream(
-  { about, frames }: StartedChat,
+  { about, call, frames }: StartedChat,
   sink: ReplySink,
   encoder: ReplyEncoder,
   { keepAlive, onError }: ChatReplyOptions,
@@ -130,6 +135,7 @@ async function writeStream(
   const iterator = frames[Symbol.asyncIterator]();
   let begun = false;
   let provider: string | null = null;
+  let readsOn = false;
   const begin = () => {
     begun = true;
     const headers: Record<string, string | number> = {
@@ -138,6 +144,7 @@ async function writeStream(
       'x-generation-id': about.id,
     };
     if (provider !== null) headers['x-provider'] = provider;
+    if (readsOn) Object.assign(headers, READ_ON);
     addAlteredHeaders(headers, about.sent);
     sink.head(200, encoder.headers(headers));
     encoder.begin();
@@ -148,6 +155,7 @@ async function writeStream(
       if (!about.sent.isRequested) return keepAlive.soon(silent);
       // Another provider may still answer, so the head names no provider.
       provider = null;
+      readsOn = call?.candidates.some(({ offer }) => isReadOn(call, offer)) === true;
       begin();
     }
     sink.write(encoder.keepAlive());
@@ -166,6 +174,7 @@ async function writeStream(
       switch (value.type) {
         case 'head':
           provider = value.provider.name;
+          readsOn = value.isReadOn === true;
           break;
         case 'data':
           if (!begun) begin();

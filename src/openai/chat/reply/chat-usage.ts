@@ -289,6 +289,21 @@ function parseClaim(claim: unknown): ClaimedCounts | null {
   return { prompt, completion: isApart ? completion + reasoning : completion, adds: isApart };
 }
 
+/** A usage with numbers, for one whose counts are text. Otherwise the same one. */
+export function withCounts<T>(usage: T): T {
+  if (!isObject(usage)) return usage;
+  const changes: Record<string, unknown> = {};
+  let isChanged = false;
+  for (const name of Object.keys(usage)) {
+    const value = usage[name];
+    const count = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : withCounts(value);
+    if (count === value) continue;
+    changes[name] = count;
+    isChanged = true;
+  }
+  return isChanged ? { ...usage, ...changes } : usage;
+}
+
 export function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
@@ -310,7 +325,8 @@ const TOKENS_PER_PICTURE = 4_160;
 
 /**
  * The measure of a call, within its bounds. The operator's own provider bills pictures, sound and files as well. If the
- * prompt has tokens that are not in the request, nothing but its bound is known of it.
+ * prompt has tokens that are not in the request, nothing but its bound is known of it. What a tool at the provider may
+ * have added to it is no part of the measure, because it may not have run.
  */
 function measured({ budget, size, unseen = TRUSTED, speech }: UsageBounds, output: Output): Measured {
   const { promptTokensMax, completionTokensMax, own } = budget;

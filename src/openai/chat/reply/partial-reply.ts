@@ -1,7 +1,7 @@
 import { OWN_TURN_BYTES } from '#wire';
 import { lastObjectIn, readElsewhere, stringEnd } from '#wire/replies';
 import type { Produced, ReplyContext } from './chat-end.ts';
-import type { Output } from './chat-usage.ts';
+import { type Output, withCounts } from './chat-usage.ts';
 import { bytesOfBase64Length, firstBytes, outputBytesMax } from './output-bound.ts';
 
 /*
@@ -83,7 +83,7 @@ export function partialOf({ bytes, names, rest }: PartialReading): PartialReply 
   return {
     ...textsIn(all, names),
     ...mediaIn(all),
-    claim: lastObjectIn(all, names.usage, rest && bufferOf(rest)),
+    claim: withCounts(lastObjectIn(all, names.usage, rest && bufferOf(rest))),
   };
 }
 

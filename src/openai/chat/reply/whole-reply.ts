@@ -3,6 +3,7 @@ import {
   BOUNDS,
   failedByItsOwnWords,
   failedInChoice,
+  isError,
   malformed,
   parseReplyObject,
   readReplyObject,
@@ -10,8 +11,10 @@ import {
 } from '#wire/replies';
 import type { ReplyEnd } from '#call';
 import { argumentsText } from './tool-call-deltas.ts';
+import { type FinishReason, finishReasonOf, setFinishReason } from './finish-reason.ts';
 import { withoutList } from '../request/content-lists.ts';
 import { type ChatResult, completeEnd, type Produced, type ReplyContext } from './chat-end.ts';
+import { withCounts } from './chat-usage.ts';
 import { addMedia, otherBytes, textBytes, cutChoices } from './output-bound.ts';
 
 /* A reply in one piece, parsed as a whole. */
@@ -42,7 +45,7 @@ export const readReply = async (bytes: Buffer): Promise<Record<string, unknown>>
 /** The request may have caused so much structure. */
 
 function unlessError(reply: Record<string, unknown>): Record<string, unknown> {
-  if (reply['error']) throw failedByItsOwnWords(reply['error']);
+  if (isError(reply['error'])) throw failedByItsOwnWords(reply['error']);
   return reply;
 }
 
@@ -53,7 +56,7 @@ function unlessError(reply: Record<string, unknown>): Record<string, unknown> {
 function readCompletion(context: ReplyContext, reply: Record<string, unknown>): Produced {
   const { choices } = reply;
   if (!Array.isArray(choices) || choices.length === 0) throw malformed('its reply has no choices');
-  const finishReasons: string[] = [];
+  const finishReasons: FinishReason[] = [];
   let outputBytes = 0;
   let unworded = 0;
   const media = { pictures: 0, soundBytes: 0 };
@@ -67,20 +70,24 @@ function readCompletion(context: ReplyContext, reply: Record<string, unknown>): 
     completeCalls(message as Record<string, unknown>, `${context.callId}_${position}`);
     if (typeof choice['index'] !== 'number') choice['index'] = position;
     // Some providers put the finish reason beside the choices.
-    if (!choice['finish_reason'] && typeof reply['finish_reason'] === 'string')
-      choice['finish_reason'] = reply['finish_reason'];
-    choice['finish_reason'] ??= null;
-    if (typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '')
-      finishReasons.push(choice['finish_reason']);
+    const word = choice['finish_reason'] || reply['finish_reason'];
+    const reason = finishReasonOf(word);
+    choice['finish_reason'] = null;
+    if (reason !== null) {
+      setFinishReason(choice, reason, word);
+      finishReasons.push(reason);
+    }
+    (message as Record<string, unknown>)['role'] = 'assistant';
     outputBytes += textBytes(message as Record<string, unknown>);
     unworded += otherBytes(message as Record<string, unknown>);
     addMedia(message as Record<string, unknown>, media);
   });
   if (reply['finish_reason'] !== undefined) reply['finish_reason'] = undefined;
-  const claim = reply['usage'];
+  if (reply['error'] !== undefined) reply['error'] = undefined;
+  const claim = withCounts(reply['usage']);
   reply['id'] = context.callId;
   reply['object'] = 'chat.completion';
-  if (typeof reply['created'] !== 'number') reply['created'] = context.created;
+  reply['created'] = createdIn(reply, context.created);
   reply['model'] = context.service;
   reply['provider'] = context.provider;
   reply['system_fingerprint'] ??= null;
@@ -102,10 +109,14 @@ function readCompletion(context: ReplyContext, reply: Record<string, unknown>): 
   };
 }
 
+/** When a reply or a chunk was made, in whole epoch seconds; `otherwise` if it does not say so. */
+export const createdIn = ({ created }: Readonly<Record<string, unknown>>, otherwise: number): number =>
+  typeof created === 'number' && Number.isFinite(created) ? Math.floor(created) : otherwise;
+
 /** Throws UpstreamFailure if every choice is an error. */
 function refuseFailed(choices: readonly unknown[]): void {
   const errors = choices.map((choice) => (isObject(choice) ? choice['error'] : null));
-  if (errors.every(Boolean)) throw failedInChoice(errors[0]);
+  if (errors.every(isError)) throw failedInChoice(errors[0]);
 }
 
 /**

@@ -7,6 +7,8 @@ export interface SentRequest {
   readonly maxTokens: number | null;
   /** The provider that was asked last speaks the client's wire, so its reply is not chat. Default false. */
   readonly isNative?: boolean;
+  /** The model that was asked last. Absent or null: none was, or what answers is no model. */
+  readonly service?: string | null;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { GatewayError } from '#errors';
 import { type CapName, imageTokensMax } from '#config';
 import type { Usage } from '#billing/amounts';
+import { NO_REFUSALS, type RefusedFields } from '#call/refused-fields';
 import { isOwn, type Offer } from '#catalog';
 import type { ChatBody } from '../chat-schema.ts';
 import { promptTokensMax, type PromptSize, tokensInRequest, tokensOf } from './prompt-size.ts';
@@ -83,12 +84,12 @@ export function fitsContext(size: PromptSize, tokens: number, offer: Offer): boo
 }
 
 /**
- * The budget of a call at an `offer` that gets only a part of the request. The offer can claim prompt tokens for
- * that part only.
+ * The budget of a call at an `offer` that gets only a part of the request, or also the beginning of its answer. The
+ * offer can claim prompt tokens for what it got. Those of the beginning come out of the completion that was locked.
  */
-export function withPrompt(budget: ChatBudget, received: PromptSize, offer: Offer): ChatBudget {
+export function withPrompt(budget: ChatBudget, received: PromptSize, offer: Offer, isContinued: boolean): ChatBudget {
   const prompt = promptTokensMax(received, offer);
-  return prompt < budget.promptTokensMax ? { ...budget, promptTokensMax: prompt } : budget;
+  return isContinued || prompt < budget.promptTokensMax ? { ...budget, promptTokensMax: prompt } : budget;
 }
 
 /**
@@ -143,30 +144,25 @@ interface TakenCap {
   readonly bound: number | null;
 }
 
-/** Learnt from refusals. A new registration makes a new Offer object, so the gateway learns again. */
-const learnt = new WeakMap<Offer, Partial<TakenCap>>();
+/** Learnt from refusals. A reload or a new registration makes a new Offer, so the gateway learns again. */
+const learntBounds = new WeakMap<Offer, number>();
 
 /** How an offer takes the cap: as its block says, corrected by its refusals. */
-export function takenCap(offer: Offer): TakenCap {
+export function takenCap(offer: Offer, refused: RefusedFields = NO_REFUSALS): TakenCap {
   const { cap = null, maxOutputTokens } = offer.model!;
-  const learntCap = learnt.get(offer);
-  if (learntCap === undefined) return { name: cap, bound: maxOutputTokens };
-  const bound = learntCap.bound ?? null;
+  const bound = learntBounds.get(offer) ?? null;
+  const [old, current] = [refused.has(offer, 'max_tokens'), refused.has(offer, 'max_completion_tokens')];
   return {
-    name: learntCap.name ?? cap,
+    name:
+      !old && !current
+        ? cap
+        : cap === 'none' || (old && current)
+          ? 'none'
+          : old
+            ? 'max_completion_tokens'
+            : 'max_tokens',
     bound: bound === null || maxOutputTokens === null ? (bound ?? maxOutputTokens) : Math.min(bound, maxOutputTokens),
   };
 }
 
-export function learnCap(offer: Offer, learntCap: Partial<TakenCap>): void {
-  learnt.set(offer, { ...learnt.get(offer), ...learntCap });
-}
-
-/** Names of the cap as they appear in refusals. */
-const CAP_WORDS = /max_?(?:completion_?|output_?)?tokens/gi;
-
-/**
- * Whether a request mentions the cap outside of the one field that carries it. A service may repeat a name or a text
- * of the consumer at the start of its error. So a refusal of such a request counts for that request only.
- */
-export const speaksOfCap = (text: string): boolean => (text.match(CAP_WORDS)?.length ?? 0) > 1;
+export const learnBound = (offer: Offer, bound: number): void => void learntBounds.set(offer, bound);

@@ -26,13 +26,13 @@ export interface ForwardedCap {
 /**
  * The body for `offer`. It has the published fields, and the further fields that the model lists (`params.forward`);
  * the operator's own models get all. No field asks for more output than the cap, which is at most what the lock was
- * computed with. `reasoningRefused`: the offer has refused the field `reasoning` in this call.
+ * computed with. `refused`: those of `reasoning` and `STREAM_USAGE` that the offer has refused.
  */
 export function forwardedBody(
   chatBody: ChatBody,
   offer: Offer,
   { tokens: completionCap, field: capField }: ForwardedCap,
-  reasoningRefused = false,
+  refused: readonly string[] = [],
 ): ForwardedBody {
   const body: Record<string, unknown> = {};
   const dropped: string[] = [];
@@ -50,13 +50,24 @@ export function forwardedBody(
       if (sent !== undefined) body[field] = sent;
     }
   }
-  addReasoning(body, dropped, requestBody, { offer, cap: completionCap, refused: reasoningRefused });
-  // A stream without usage cannot be billed.
-  if (requestBody.stream === true) body['stream_options'] = { ...requestBody.stream_options, include_usage: true };
+  addReasoning(body, dropped, requestBody, { offer, cap: completionCap, refused: refused.includes('reasoning') });
+  if (requestBody.stream === true) {
+    // Without usage, only what came can be billed.
+    if (!refused.includes(STREAM_USAGE))
+      body['stream_options'] = { ...requestBody.stream_options, include_usage: true };
+    else if (!asksUsageAlone(requestBody)) dropped.push('stream_options');
+  }
   body['model'] = offer.model!.upstreamModel;
   if (capField !== null) body[capField] = completionCap;
   return { body, dropped };
 }
+
+/** The option of streams that the gateway adds. */
+export const STREAM_USAGE = 'stream_options.include_usage';
+
+/** Whether the client set no other option of streams, so that a refusal of them is about the gateway's own. */
+export const asksUsageAlone = ({ stream_options: options }: ChatBody): boolean =>
+  Object.keys(options ?? {}).every((name) => name === 'include_usage');
 
 /** Adds the fields that say how much a model reasons. None of their bounds is above the cap. */
 function addReasoning(
@@ -72,10 +83,10 @@ function addReasoning(
   if (reasoning === undefined || reasoning === null) return;
   // A request of another API may be translated for a model of which nothing is listed. There the field would be refused
   // by services that know only the published ones, although the client never sent it.
-  const isTranslated = requestBody[REASONING_IF_LISTED] === true;
-  const isTaken = isTranslated ? lists(offer, 'reasoning') : goes(offer, 'reasoning', 'reasoning');
+  const writtenAs = requestBody[REASONING_IF_LISTED];
+  const isTaken = writtenAs !== undefined ? lists(offer, 'reasoning') : goes(offer, 'reasoning', 'reasoning');
   if (isTaken && !refused && !refusesReasoning(offer)) body['reasoning'] = boundedReasoning(reasoning, cap);
-  else if (isTranslated) dropped.push('reasoning');
+  else if (writtenAs !== undefined) dropped.push(...writtenAs);
   else {
     const translated = reasoningEffort(requestBody);
     Object.assign(body, translated.fields);
@@ -279,7 +290,7 @@ const words = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/).f
  * `__proto__` is listed because copying it would set a prototype.
  */
 export const FOR_THE_GATEWAY = words(
-  `provider models session_id metadata tollgate max_cost max_tool_rounds usage __proto__`,
+  `provider models continue session_id metadata tollgate max_cost max_tool_rounds usage __proto__`,
 );
 
 /** Fields for another router. A provider would misread them, or they would cost it money. */

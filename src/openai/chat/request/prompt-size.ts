@@ -23,6 +23,8 @@ export interface PromptSize {
   readonly tools: boolean;
   /** The prompt has tokens that are not in the request, such as the pages of a file that the provider fetches. */
   readonly hidden: boolean;
+  /** Tools that the provider runs may add to the prompt while it is answered. Absent: it runs no tools. */
+  readonly grows?: boolean;
 }
 
 /**
@@ -164,7 +166,7 @@ const soundAt = (name: string, value: unknown): Sound | null =>
 
 /** The most tokens that this prompt can have, at most the context. */
 export function promptTokensMax(size: PromptSize, offer: Offer): number {
-  return size.hidden ? offer.model!.contextLength : tokensInRequest(size, offer);
+  return size.hidden || size.grows === true ? offer.model!.contextLength : tokensInRequest(size, offer);
 }
 
 /** The most tokens of the part of the prompt that is in the request, at most the context. */

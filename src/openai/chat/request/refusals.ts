@@ -53,7 +53,7 @@ const INTERPRETED_FIELDS: InterpretedFieldsAt = [
   [
     ['provider'],
     interpretedFields([
-      ...'order only ignore allow_fallbacks sort max_price require_parameters data_collection zdr quantizations'.split(
+      ...'order only ignore allow_fallbacks content_fallbacks sort max_price require_parameters data_collection zdr quantizations'.split(
         ' ',
       ),
       'region',

@@ -1,4 +1,5 @@
 import { GatewayError } from '#errors';
+import type { GiveBack } from '#billing/amounts';
 import { isObject, type JsonObject } from '#wire';
 import { toHttpError, toGatewayError } from '#http';
 import type { KeptResponse, KeptResponses } from '#kept-responses';
@@ -42,13 +43,13 @@ export function tooLargeEnd(first: JsonObject, { response: { usage, status } }: 
   return failed({ ...first, usage }, serverError(message));
 }
 
-const lostEnd = (response: JsonObject, idOfCall: string): EndEvent =>
-  failed(
-    response,
-    serverError(
-      `The gateway that made this response is gone. Nothing is charged, unless generation ${idOfCall} says so. Send the request again`,
-    ),
-  );
+function lostEnd(response: JsonObject, isCancelled: boolean, isGivenBack: boolean, idOfCall: string): EndEvent {
+  const charge = isGivenBack ? 'What it was charged is given back' : 'Nothing is charged';
+  const message = `The gateway that made this response is gone. ${charge}, see generation ${idOfCall}`;
+  return isCancelled
+    ? cancelled(noted(response, message))
+    : failed(response, serverError(`${message}. Send the request again`));
+}
 
 const CUT_BY: Readonly<Record<Stopped, string>> = {
   cancelled: 'it was cancelled',
@@ -56,9 +57,9 @@ const CUT_BY: Readonly<Record<Stopped, string>> = {
   shutdown: 'the gateway stopped',
 };
 const UNSETTLED =
-  'The response was cancelled. Its call is not settled yet: usage shows the cost as soon as it is. A provider that has begun is read on for a while (billing.drain_ms), and what it makes is charged';
+  'The response was cancelled. Its call is not settled yet: usage shows the cost as soon as it is. What its provider made until its request was ended is charged';
 const CANCELLED_WHOLE =
-  'The response was cancelled, and its provider ended it within billing.drain_ms, so all of it is charged';
+  'The response was cancelled, but its provider ended it before its request was ended, so all of it is charged';
 const DELETED = 'The response was deleted. What its provider made is charged';
 const GATEWAY_STOPPED = 'The gateway stopped before the model had answered. Nothing is charged: send the request again';
 
@@ -95,14 +96,30 @@ function withReason(response: JsonObject, reason: string): JsonObject {
   return { ...response, tollgate: { ...tollgate, note: { ...tollgate['note'], message } } };
 }
 
-/** Ends a response whose gateway is gone. `isSure`: nobody has to look whether it is. */
+interface LostDeps {
+  readonly keptResponses: Pick<KeptResponses, 'read' | 'running'>;
+  readonly giveBack: GiveBack;
+}
+
+/**
+ * Ends a response whose gateway is gone. What its call was charged is given back, because the answer is lost. `isSure`:
+ * nobody has to look whether the gateway is gone. Resolves with false if the call may still be charged: then the
+ * response is found again later.
+ */
 export async function endLost(
-  { read, running }: Pick<KeptResponses, 'read' | 'running'>,
+  { keptResponses: { read, running }, giveBack }: LostDeps,
   response: KeptResponse,
   isSure = false,
-): Promise<void> {
+): Promise<boolean> {
   const { id, account, within, run } = response;
-  if (run === 'deleting') return running.remove(response);
+  // Nobody wants its answer any more.
+  if (run === 'deleting') return running.remove(response).then(() => true);
+  const { amount, openUntil } = await giveBack(callIdOf(id));
+  const isOver = openUntil === null;
+  if (run === 'answering') {
+    await (isOver ? running.remove(response) : running.postpone(id, openUntil));
+    return isOver;
+  }
   const [content, last] = await Promise.all([read([response]), running.lastEvent(id)]);
   const storedContent = content.get(id);
   // Its content cannot be read if the gateway had another identity.
@@ -110,13 +127,12 @@ export async function endLost(
     storedContent === undefined
       ? { id, object: 'response', output: [] }
       : (JSON.parse(storedContent.response) as JsonObject);
-  const lost = lostEnd(known, callIdOf(id));
-  const end: EndEvent =
-    storedContent?.run === 'cancelling'
-      ? { type: 'response.incomplete', response: { ...known, status: 'cancelled' } }
-      : lost;
+  const isCancelled = storedContent?.run === 'cancelling' || known['status'] === 'cancelled';
+  const end = lostEnd(known, isCancelled, amount > 0n, callIdOf(id));
   const event = { type: end.type, sequence_number: (last ?? 0) + 1, response: end.response };
   const text = eventText(end.type, JSON.stringify(event));
   const events = last === null ? [] : [{ first: last + 1, last: last + 1, text }];
-  await running.lose({ id, account, within, response: JSON.stringify(end.response), items: [], events }, isSure);
+  const lost = { id, account, within, response: JSON.stringify(end.response), items: [], events };
+  await running.lose(lost, openUntil, isSure);
+  return isOver;
 }

@@ -4,7 +4,7 @@ import type { ReplySink } from '#http';
 import { GatewayError } from '#errors';
 import type { KeptResponse, KeptResponses, KeptEvents, RunningEnd } from '#kept-responses';
 import { ownerOf } from '#tasks';
-import { CuttableCancelSource } from '#billing/amounts';
+import { CuttableCancelSource, type GiveBack } from '#billing/amounts';
 import { type Caller, needsCredential } from '#accounts';
 import type { InBackground } from '../../translated/chat-wire.ts';
 import type { ResponsesBody } from '../schema.ts';
@@ -20,6 +20,7 @@ import { BackgroundSink, type EndEvent, EventLog } from './background-sink.ts';
 
 interface BackgroundOptions {
   readonly keptResponses: KeptResponses;
+  readonly giveBack: GiveBack;
   /** Gets errors of the database; the work goes on. */
   readonly onError: (error: unknown) => void;
 }
@@ -33,7 +34,7 @@ export interface Background extends KeptStreams {
    */
   cancel(response: KeptResponse): Promise<boolean>;
   deleted(id: string): void;
-  /** Ends at most `limit` responses whose gateway is gone; returns how many. */
+  /** Ends at most `limit` responses whose gateway is gone, also those in the foreground; returns how many. */
   sweep(limit: number): Promise<number>;
   /** Ends all that are stored as under way. For a gateway that has its database alone, before it begins any. */
   endOrphans(): Promise<void>;
@@ -48,12 +49,13 @@ const CANCEL_MS = 5_000;
 const POLL_MS = 250;
 const BATCH = 100;
 
-export function createBackground({ keptResponses, onError }: BackgroundOptions): Background {
+export function createBackground(options: BackgroundOptions): Background {
+  const { keptResponses, onError } = options;
   const { running } = keptResponses;
   const runs = new Runs(running, onError);
 
   async function endIfLost(response: KeptResponse): Promise<void> {
-    if (running.isLost(response) && !runs.get(response.id)) await endLost(keptResponses, response);
+    if (running.isLost(response) && !runs.get(response.id)) await endLost(options, response);
   }
 
   /** Resolves when a cancelled response is stored as such, or after a while. */
@@ -71,7 +73,7 @@ export function createBackground({ keptResponses, onError }: BackgroundOptions):
   }
 
   const follow: Background['follow'] = (response, after, client, memory) =>
-    followStream({ keptResponses, runs, onError }, response, after, client, memory);
+    followStream({ ...options, runs }, response, after, client, memory);
 
   return {
     answers: createAnswers({ keptResponses, runs, follow, onError }),
@@ -90,14 +92,13 @@ export function createBackground({ keptResponses, onError }: BackgroundOptions):
     follow,
     async sweep(limit) {
       const lost = (await running.lost(limit)).filter(({ id }) => !runs.get(id));
-      for (const response of lost) await endLost(keptResponses, response);
+      for (const response of lost) await endLost(options, response);
       return lost.length;
     },
     async endOrphans() {
-      for (let count = BATCH; count === BATCH;) {
-        const lost = await running.lost(BATCH, true);
-        for (const response of lost) await endLost(keptResponses, response, true);
-        count = lost.length;
+      for (let ended = BATCH; ended > 0;) {
+        ended = 0;
+        for (const response of await running.lost(BATCH, true)) if (await endLost(options, response, true)) ended += 1;
       }
     },
     stop: () => runs.stop(),
@@ -148,7 +149,7 @@ function createAnswers(deps: AnswersDeps): (request: BackgroundRequest) => InBac
       gone,
       onLocked: () => tellLocked(),
       async admit() {
-        if (!caller.anonymous) await keptResponses.running.admit(caller.account);
+        if (!caller.anonymous) await keptResponses.running.admit(ownerOf(caller));
       },
       async answer(startedCall, client, make) {
         if (caller.anonymous) return refuseStranger(startedCall);

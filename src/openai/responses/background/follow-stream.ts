@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { GiveBack } from '#billing/amounts';
 import { GatewayError } from '#errors';
 import { isObject, type JsonObject } from '#wire';
 import {
@@ -11,7 +12,8 @@ import {
   type MoreMemory,
   toGatewayError,
 } from '#http';
-import { type Admission, createStreamQuota, rateHeaders, type Counter } from '#limits';
+import { type Admission, createStreamQuota, rateHeaders, type StreamShares } from '#limits';
+import { ownerOf } from '#tasks';
 import type { KeptResponse, KeptResponses } from '#kept-responses';
 import type { Config } from '#config';
 import { eventText } from '../../native/passthrough.ts';
@@ -31,6 +33,7 @@ export interface KeptStreams {
 
 interface FollowDeps {
   readonly keptResponses: KeptResponses;
+  readonly giveBack: GiveBack;
   readonly runs: Pick<Runs, 'get'>;
   readonly onError: (error: unknown) => void;
 }
@@ -73,12 +76,13 @@ export async function followStream(
 }
 
 async function writeEvents(
-  { keptResponses, runs }: FollowDeps,
+  deps: FollowDeps,
   place: OwnedResponse,
   after: number,
   client: ReplySink,
   memory: Memory,
 ): Promise<void> {
+  const { keptResponses, runs } = deps;
   const { id } = place;
   let seen = after;
   let isOver = false;
@@ -107,7 +111,7 @@ async function writeEvents(
     const keptResponse = await keptResponses.find(id, place);
     if (keptResponse === null)
       return client.end(deletedText(first ?? { id, object: 'response', output: [] }, seen + 1));
-    if (keptResponses.running.isLost(keptResponse)) await endLost(keptResponses, keptResponse);
+    if (keptResponses.running.isLost(keptResponse)) await endLost(deps, keptResponse);
     // The last event is stored together with the end, so it is read once more.
     isOver = keptResponse.run === null || keptResponse.run === 'lost';
     if (!isOver) await pause(POLL_MS, undefined, UNREF);
@@ -160,7 +164,7 @@ export interface SendStreamDeps {
   readonly background: KeptStreams;
   readonly config: { readonly limits: Pick<Config['limits'], 'clientStallMs' | 'listensMax'> };
   /** Open streams of accounts, also at other routes. */
-  readonly listeners: Counter;
+  readonly listeners: StreamShares;
   readonly keepAliveMs?: number | undefined;
 }
 
@@ -177,7 +181,7 @@ const COMMENT = Buffer.from(': keep-alive\n\n');
 export function createSendStream({ background, config, listeners, keepAliveMs = KEEP_ALIVE_MS }: SendStreamDeps) {
   const { clientStallMs, listensMax } = config.limits;
   const keepAlive = createKeepAlive(keepAliveMs);
-  const places = createStreamQuota({ max: listensMax, ofAccount: listeners });
+  const places = createStreamQuota({ max: listensMax, ofAccounts: listeners });
 
   return async (
     keptResponse: KeptResponse,
@@ -185,7 +189,7 @@ export function createSendStream({ background, config, listeners, keepAliveMs = 
     { request, reply, admission: { caller, rate } }: StreamRequest,
   ): Promise<void> => {
     if (!(await background.isStreamed(keptResponse.id))) throw notStreamed(keptResponse.id);
-    const place = places.take(caller.account);
+    const place = places.take(ownerOf(caller));
     if (place === null) {
       const { code, message } = places.refusal();
       throw new GatewayError(code, message);

@@ -133,7 +133,7 @@ export function createConversations({ keptResponses, itemsMax, bytesMax }: Conve
     const ids = [...new Set(items.filter(isReference).map(idOf))];
     const holders = await holdersOf(ids, caller);
     const used = [...new Map([...lineage, ...holders.values()].map((one) => [one.id, one])).values()];
-    for (const { service } of used) authorise(caller, service);
+    for (const { service } of used) authorise(caller, null, service);
     await readMore(read, [...holders.values()], memory);
     const itemsById = new Map(
       used
@@ -254,7 +254,7 @@ const WITHOUT_ID: ReadonlySet<string> = new Set([
   'custom_tool_call_output',
 ]);
 
-function asSent(item: JsonObject): JsonObject {
+export function asSent(item: JsonObject): JsonObject {
   if (!WITHOUT_ID.has(typeOf(item))) return item;
   const { id: _id, ...rest } = item;
   return rest;

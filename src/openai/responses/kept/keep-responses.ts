@@ -16,17 +16,16 @@ interface KeptRequest {
 
 /** Keeps the response of a call, with the items of its request, when its reply is written. */
 export function keepsResponse(keptResponses: KeptResponses, { caller, requestBody }: KeptRequest) {
-  return ({ id: callId, call, about }: StartedChat, client: ReplySink, onError: (error: unknown) => void) => {
-    const id = responseIdOf(callId);
+  return async ({ id: callId, call, about }: StartedChat, client: ReplySink, onError: (error: unknown) => void) => {
+    const place = { ...ownerOf(caller), id: responseIdOf(callId), service: call?.service ?? about.model };
+    const { id } = place;
     const keep = async (response: JsonObject): Promise<boolean> => {
       if (response['id'] !== id) return false;
       const input = withIds(itemsOf(requestBody.input), id);
       const output = Array.isArray(response['output']) ? (response['output'] as readonly JsonObject[]) : [];
       try {
         return await keptResponses.put({
-          ...ownerOf(caller),
-          id,
-          service: call?.service ?? about.model,
+          ...place,
           previous: requestBody.previous_response_id ?? null,
           input: JSON.stringify(input),
           response: JSON.stringify(response),
@@ -37,7 +36,11 @@ export function keepsResponse(keptResponses: KeptResponses, { caller, requestBod
         return false;
       }
     };
-    return new KeepingSink(client, keep);
+    const drop = () => keptResponses.drop(place).catch(onError);
+    // Without a row a restart could not tell that something was charged and not kept. A free call is not charged.
+    const isFree = call?.candidates.every(({ estimate }) => estimate === 0n) === true;
+    if (!isFree) await keptResponses.expect(place).catch(onError);
+    return new KeepingSink(client, keep, drop);
   };
 }
 
@@ -57,13 +60,16 @@ type Keep = (response: JsonObject) => Promise<boolean>;
 class KeepingSink implements ReplySink {
   readonly #client: ReplySink;
   readonly #keep: Keep;
+  readonly #drop: () => Promise<void>;
   /** The head of a reply in one piece. It has the length, which changes if the response is not kept. */
   #head: { readonly status: number; readonly headers: ReplyHeaders } | null = null;
   #last: { readonly text: string; readonly isFailure: boolean } | null = null;
 
-  constructor(client: ReplySink, keep: Keep) {
+  /** `drop`: called if nothing is kept. Does not reject. */
+  constructor(client: ReplySink, keep: Keep, drop: () => Promise<void>) {
     this.#client = client;
     this.#keep = keep;
+    this.#drop = drop;
   }
 
   get closed(): boolean {
@@ -99,13 +105,14 @@ class KeepingSink implements ReplySink {
     return this;
   }
 
-  /** Keeps the response, and writes the end of the reply. */
+  /** Keeps the response, and writes the end of the reply. To be called also if none was written. */
   async finish(): Promise<void> {
+    const response = this.#last === null ? null : responseIn(this.#last.text);
+    const isKept = response !== null && (await this.#keep(response));
+    if (!isKept) await this.#drop();
     if (this.#last === null) return;
     const { text, isFailure } = this.#last;
-    const response = responseIn(text);
-    const isKept = response === null || (await this.#keep(response));
-    const storedText = isKept ? text : unkept(text);
+    const storedText = isKept || response === null ? text : unkept(text);
     if (this.#client.closed) return;
     if (this.#head !== null) {
       const { status, headers } = this.#head;

@@ -15,6 +15,7 @@ export interface Key {
   readonly usage: number;
   readonly created_at: string;
   readonly expires_at: string | null;
+  readonly continue: boolean | null;
   readonly allowed_services: readonly string[] | null;
   readonly ask_above: number | null;
   readonly tags: Readonly<Record<string, string>> | null;
@@ -33,6 +34,7 @@ export interface SettingFlags extends AdminFlags {
   readonly requestsPerMinute?: string;
   readonly tokensPerMinute?: string;
   readonly expires?: string;
+  readonly continue?: 'true' | 'false' | 'none';
   readonly allow?: string[];
   readonly allowAll?: boolean;
   readonly askAbove?: string;
@@ -53,6 +55,7 @@ export function settingsBody(flags: SettingFlags): Readonly<Record<string, unkno
     requests_per_minute: countOf('--requests-per-minute', flags.requestsPerMinute),
     tokens_per_minute: countOf('--tokens-per-minute', flags.tokensPerMinute),
     expires_at: orNull(flags.expires),
+    continue: continueOf(flags.continue),
     allowed_services: flags.allowAll ? null : flags.allow,
     ask_above: usdOf('--ask-above', flags.askAbove),
     tags: tagsOf(flags.tag),
@@ -62,6 +65,9 @@ export function settingsBody(flags: SettingFlags): Readonly<Record<string, unkno
 
 const orNull = (text: string | undefined): string | null | undefined =>
   text !== undefined && NO_LIMIT.includes(text) ? null : text;
+
+const continueOf = (text: SettingFlags['continue']): boolean | null | undefined =>
+  text === undefined ? undefined : text === 'none' ? null : text === 'true';
 
 function usdOf(option: string, text: string | undefined): number | null | undefined {
   const value = orNull(text);
@@ -101,6 +107,8 @@ function tagsOf(texts: readonly string[] | undefined): Readonly<Record<string, s
 
 export function settingsText(key: Key, paint: Paint): string {
   const rate = (most: number | null) => (most === null ? "the gateway's" : `${most} a minute`);
+  const goesOn =
+    key.continue === null ? 'as the model says' : `${key.continue ? 'yes' : 'no'}, where the request does not say`;
   return facts(
     [
       ['limit', key.limit === null ? 'none' : `${key.limit} USD ${key.limit_reset ?? 'for ever'}`],
@@ -110,6 +118,7 @@ export function settingsText(key: Key, paint: Paint): string {
       ['tokens', rate(key.tokens_per_minute)],
       ['expires', key.expires_at ?? 'never'],
       ['may call', key.allowed_services?.join(' ') ?? 'all'],
+      ['goes on', goesOn],
       ['tags', tagsText(key.tags ?? {}) || 'none'],
       ['asks above', key.ask_above === null ? 'never' : `${key.ask_above} USD for one call`],
     ],

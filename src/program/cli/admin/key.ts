@@ -75,11 +75,17 @@ function withSettings(command: Command): Command {
     .addOption(
       new Option(
         '--allow <pattern...>',
-        'services and tools that it may call, such as files, files/read, files/* or -files/delete; instead of those before',
+        'services and tools that it may call, such as files, files/read, files/*, tool:files or -files/delete; instead of those before',
       ).conflicts('allowAll'),
     )
     .option('--allow-all', 'it may call every service and tool')
     .option('--ask-above <usd>', 'a person accepts each call that may cost more, or none')
+    .addOption(
+      new Option(
+        '--continue <what>',
+        'whether the next model of a request goes on with a stream that breaks off, or none for what the model says',
+      ).choices(['true', 'false', 'none']),
+    )
     .option('--tag <name=value...>', 'tags of all its calls, which no request changes; at most 4, or none');
 }
 
@@ -188,7 +194,11 @@ function rotateCommand(paint: Paint): Command {
       .description(
         'Give a key another text and show it, once. Its name, limits, spending and figures stay. Browsers that signed in with the key are signed out.',
       ),
-  ).option('--grace <time>', `how long the text before still works, such as 1h, at most ${GRACE_DAYS_MAX}d`, '0');
+  ).option(
+    '--grace <time>',
+    `how long the text before still calls and reads, such as 1h, at most ${GRACE_DAYS_MAX}d`,
+    '0',
+  );
   return withAdminOptions(command).action(
     (account: string, name: string, { grace, ...flags }: AdminFlags & { readonly grace: string }) => {
       const body = { grace_seconds: graceOf(grace) };

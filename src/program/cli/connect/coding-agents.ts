@@ -286,6 +286,9 @@ const geminiTools = ({ base, key }: GatewayConnection): readonly Setting[] => [
   { at: ['mcpServers', 'tollgate', 'headers', 'Authorization'], value: bearer(key) },
 ];
 
+/** Gemini CLI asks models of Google for these, whatever its own model is. Without the first a long session ends. */
+const GEMINI_HELPERS = ['chat-compression-default', 'gemini-3-flash-base'];
+
 const geminiCli: GatewayClient = {
   name: 'gemini-cli',
   title: 'Gemini CLI',
@@ -302,8 +305,14 @@ const geminiCli: GatewayClient = {
         {
           path: join(home, '.gemini', 'settings.json'),
           format: 'json',
-          // Otherwise Gemini CLI asks for a sign-in at Google.
-          settings: [{ at: ['security', 'auth', 'selectedType'], value: 'gemini-api-key' }],
+          settings: [
+            // Otherwise Gemini CLI asks for a sign-in at Google.
+            { at: ['security', 'auth', 'selectedType'], value: 'gemini-api-key' },
+            ...GEMINI_HELPERS.map((name) => ({
+              at: ['modelConfigs', 'customAliases', name, 'modelConfig', 'model'],
+              value: model,
+            })),
+          ],
         },
       ],
       tryIt: 'gemini --skip-trust --prompt "Say hello"',

@@ -130,7 +130,7 @@ function sellerLines(
 ): readonly string[] {
   const { providers, sharedNames } = tunnel;
   const own = new Set(services.map(({ service }) => service.name));
-  const unknown = sharedNames.filter((name) => !own.has(name));
+  const unknown = sharedNames.filter((name) => !own.has(name) && !name.endsWith('/*'));
   return [
     providers === null
       ? `${marks.warn} providers ${NO_PROVIDERS}`

@@ -94,19 +94,19 @@ const REASONS = {
   length: 'length',
   'content-filter': 'content_filter',
   'tool-calls': 'tool_calls',
-  interrupted: 'stop',
-  other: 'stop',
+  interrupted: 'length',
+  other: undefined,
   error: 'error',
-} as const satisfies Record<LanguageModelV4FinishReason['unified'], string>;
+} as const satisfies Record<LanguageModelV4FinishReason['unified'], string | undefined>;
 
-/** The finish reason of the chat API, and the vendor's own. */
+/** The finish reason of the chat API, and the vendor's own, which is also the reason if the package knows no other. */
 export function toFinish(reason: LanguageModelV4FinishReason | undefined): {
   readonly finish_reason: string;
   readonly native_finish_reason?: string;
 } {
   const { unified, raw } = isRecord(reason) ? reason : { unified: 'other' as const, raw: undefined };
   return {
-    finish_reason: REASONS[unified] ?? 'stop',
+    finish_reason: REASONS[unified] ?? (typeof raw === 'string' && raw !== '' ? raw : 'stop'),
     ...(typeof raw === 'string' ? { native_finish_reason: raw } : {}),
   };
 }

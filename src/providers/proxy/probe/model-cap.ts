@@ -1,4 +1,5 @@
-import { readCapRefusal, type CapField, type CapName, type ModelFacts } from '#config';
+import type { CapField, CapName, ModelFacts } from '#config';
+import { readCapRefusal } from '#config/refused-cap';
 import { BOUNDS, foreignObject, isObject } from '#wire';
 import { mustSucceed, wordsOf, type ProbeResponse, ProbeFailure } from './ask.ts';
 

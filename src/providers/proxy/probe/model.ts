@@ -8,6 +8,7 @@ import {
   servesRealtime,
   upstreamPath,
 } from '#config';
+import { readFieldRefusal } from '#config/refused-cap';
 import { ask, eventData, jsonObject, mustSucceed, ProbeFailure, type Check } from './ask.ts';
 import { kindChecks } from './kinds.ts';
 import { realtimeCheck } from './realtime.ts';
@@ -48,7 +49,11 @@ export function modelChecks(service: ModelService, target: HttpTarget): readonly
       name: `${service.name}, streamed`,
       async run() {
         const { cap } = await answered();
-        const answer = await chat({ ...cap, stream: true, stream_options: { include_usage: true } });
+        const streamAnswer = await chat({ ...cap, stream: true, stream_options: { include_usage: true } });
+        const refused =
+          readFieldRefusal(streamAnswer.status, Buffer.from(streamAnswer.text), 'stream_options.include_usage') !==
+          null;
+        const answer = refused ? await chat({ ...cap, stream: true }) : streamAnswer;
         mustSucceed(answer);
         const { headers, text } = answer;
         const type = String(headers['content-type'] ?? 'none');
@@ -58,7 +63,9 @@ export function modelChecks(service: ModelService, target: HttpTarget): readonly
         }
         if (!type.startsWith('text/event-stream'))
           throw new ProbeFailure(`streaming: the content type is ${type}; right is text/event-stream`);
-        return `streams, ${chatUsage(lastChunk(text), 'streaming: the last chunk before [DONE]')}`;
+        const place = `streaming${refused ? ` ${WITHOUT_OPTIONS}` : ''}: the last chunk before [DONE]`;
+        const detail = `streams, ${chatUsage(lastChunk(text), place)}`;
+        return refused ? { detail, advice: [REFUSED_OPTIONS] } : detail;
       },
     },
     ...(wires ?? []).filter(isProbed).flatMap((wire) => wireChecks(service, target, wire)),
@@ -66,6 +73,9 @@ export function modelChecks(service: ModelService, target: HttpTarget): readonly
   ];
 }
 
+const WITHOUT_OPTIONS = 'without stream_options, which it refuses';
+const REFUSED_OPTIONS =
+  'it refuses stream_options, with which usage is streamAnswer for: the first stream after each start is sent twice';
 const UNSTREAMED =
   'it answers "stream": true with application/json: who asks for a stream gets the whole answer at once, at its end';
 

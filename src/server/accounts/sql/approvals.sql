@@ -12,13 +12,13 @@ WHERE approvals.id = $1 AND approvals.account = $2
 
 -- name: insertApproval
 -- Takes the place of an earlier row of the same request if that has expired, or is $13, which the caller has seen and
--- which is of no use any more. Returns no row if another request has taken the place meanwhile, or if the account has $14
--- rows that wait.
+-- which is of no use any more. Returns no row if another request has taken the place meanwhile, or if the key has $14
+-- rows that wait, or less where other keys of the account have some: as many as it leaves free of twice as many.
 INSERT INTO approvals (id, account, key, digest, primitive, service, operation, quote, amount, preview, state, created_at, expires_at)
 SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS TEXT),
   CAST($8 AS TEXT), CAST($9 AS BIGINT), CAST($10 AS TEXT), 'waiting', CAST($11 AS BIGINT), CAST($12 AS BIGINT)
-WHERE (SELECT COUNT(*) FROM approvals WHERE account = CAST($2 AS TEXT) AND state = 'waiting' AND expires_at > CAST($11 AS BIGINT))
-  < CAST($14 AS BIGINT)
+WHERE (SELECT COUNT(*) + COUNT(CASE WHEN key = CAST($3 AS TEXT) THEN 1 END) FROM approvals
+  WHERE account = CAST($2 AS TEXT) AND state = 'waiting' AND expires_at > CAST($11 AS BIGINT)) < 2 * CAST($14 AS BIGINT)
 ON CONFLICT (key, digest) DO UPDATE SET id = excluded.id, account = excluded.account, primitive = excluded.primitive,
   service = excluded.service, operation = excluded.operation, quote = excluded.quote, amount = excluded.amount,
   preview = excluded.preview, state = excluded.state, created_at = excluded.created_at, expires_at = excluded.expires_at,

@@ -55,6 +55,11 @@ SELECT * FROM members WHERE account = $1 ORDER BY created_at, member
 SELECT m.*, COALESCE(c.label, '') AS label FROM members AS m LEFT JOIN consumers AS c ON c.account = m.account
 WHERE m.member = $1 ORDER BY CASE WHEN c.made_by = $1 THEN 0 ELSE 1 END, m.created_at, m.account LIMIT $2 OFFSET $3
 
+-- name: noteFirstUse
+-- An organisation that nobody acts for is unused from its beginning, see unfunded-accounts.ts. No row if it was not created.
+INSERT INTO unfunded_accounts (account, used_at, look_at)
+SELECT account, created_at, created_at + 86400000 FROM consumers WHERE account = $1 ON CONFLICT (account) DO NOTHING
+
 -- name: touchMembers
 -- Concurrent changes of one account's members wait for each other, so that each sees the current number of owners.
 UPDATE members SET name = name WHERE account = $1

@@ -60,6 +60,14 @@ export interface Health extends Pick<
   outageOf(offer: Pick<Offer, 'id'>): OfferOutage | null;
   /** Of all offers, the newest failure last. */
   outages(): readonly OfferOutage[];
+  /**
+   * False for an offer of a stranger until it has served some calls. Until then it gets few calls at a time, and what
+   * it does not answer soon goes to the next offer.
+   */
+  isProven(offer: Offer): boolean;
+  /** The calls that run at an offer that is not proven. The caller reports each begin (1) and each end (-1). */
+  trials(offer: Offer): number;
+  tried(offer: Offer, change: 1 | -1): void;
   /** The state of an offer for `account`; without `account`, its state for all accounts. */
   healthState(offer: Offer, account?: string): HealthState;
   /** A call is about to try this cooled-down offer. Other calls stay away until its result is known. */
@@ -89,6 +97,8 @@ export interface HealthOptions {
   readonly probeMs?: number;
   /** False while an offer's provider is not connected. */
   readonly present?: (offer: Offer) => boolean;
+  /** Whether an offer has to prove itself, because anybody may sell here. Default: none has. */
+  readonly isStranger?: (offer: Offer) => boolean;
 }
 
 /**
@@ -105,6 +115,7 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
     failuresMax = 10,
     probeMs = 10_000,
     present = () => true,
+    isStranger = () => false,
   } = options;
   const rules: OutageRules = { cooldownMs, windowMs, failuresMax };
   const states = createOfferStates(rules);
@@ -146,6 +157,12 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
       if (states.find(offer.id)?.outages?.lastFailed() === true) return true;
       const { requests, failures } = figures.stats(offer).lastHour;
       return requests >= JUDGED_FROM && failures * 2 > requests;
+    },
+    isProven: (offer) => !isStranger(offer) || (states.find(offer.id)?.successes ?? 0) >= PROVEN_FROM,
+    trials: ({ id }) => states.find(id)?.trials ?? 0,
+    tried({ id }, change) {
+      const state = states.stateOf(id);
+      state.trials = Math.max(0, state.trials + change);
     },
     probing(offer, account) {
       const at = now();
@@ -203,6 +220,9 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
 
 /** With fewer calls in the last hour, failures are not held against an offer in public: one caller may cause them. */
 const JUDGED_FROM = 10;
+
+/** Calls of all accounts that a stranger's offer has served, at any gateway, before it counts as one that works. */
+const PROVEN_FROM = 3;
 
 const NOT_DOWN = { forAll: false, accounts: [] } as const;
 

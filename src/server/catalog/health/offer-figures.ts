@@ -1,4 +1,3 @@
-import { dropOldest } from '#wire';
 import type { Offer } from '../offers.ts';
 import {
   addPrompts,
@@ -225,6 +224,10 @@ interface OfferState {
   outages: OfferOutages | null;
   workedAt: number | null;
   failsSince: number | null;
+  /** See Health.trials. */
+  trials: number;
+  /** Since it was made, or was looked at by dropUnused. */
+  isUsed: boolean;
 }
 
 type FailedState = OfferState & { readonly outages: OfferOutages };
@@ -237,7 +240,7 @@ interface OfferStates {
   all(): Iterable<OfferState>;
 }
 
-/** Maximum number of offers in memory. The oldest is deleted first. */
+/** Maximum number of offers in memory. One that is called stays, however many are called once. */
 export const OFFERS_MAX = 10_000;
 const SAMPLES = 128;
 const MINUTES = 60;
@@ -249,10 +252,20 @@ const FLAG = 2;
 
 export function createOfferStates(rules: OutageRules): OfferStates {
   const states = new Map<string, OfferState>();
+  /** The oldest makes way that was not used since it was looked at before. */
+  const dropUnused = (): void => {
+    for (const [id, state] of states) {
+      states.delete(id);
+      if (!state.isUsed) return;
+      state.isUsed = false;
+      states.set(id, state);
+    }
+  };
   const stateOf = (id: string): OfferState => {
     let state = states.get(id);
-    if (!state) {
-      dropOldest(states, OFFERS_MAX - 1);
+    if (state) state.isUsed = true;
+    else {
+      if (states.size >= OFFERS_MAX) dropUnused();
       states.set(id, (state = newState(id)));
     }
     return state;
@@ -285,5 +298,7 @@ function newState(id: string): OfferState {
     outages: null,
     workedAt: null,
     failsSince: null,
+    trials: 0,
+    isUsed: false,
   };
 }

@@ -297,6 +297,11 @@ const WHEN_LATE = {
   'video model': 'Then the call fails, because the job may have begun.',
 } as const;
 
+const FIRST_EVENT: Partial<Record<keyof typeof WHEN_LATE, string>> = {
+  model:
+    'none; for a model of texts, if another provider or model could answer, 10000, or 60000 if it declares `params.hidden_reasoning_max` or `pricing.internal_reasoning`',
+};
+
 export const headTimeout = (kind: keyof typeof WHEN_LATE): Option<number | null> =>
   optionalWhole({
     min: 100,
@@ -309,8 +314,8 @@ export const firstEventTimeout = (kind: keyof typeof WHEN_LATE): Option<number |
   optionalWhole({
     min: 100,
     max: TIMEOUT_MS_MAX,
-    absent: 'none',
-    meaning: `Longest wait for the first event of a stream of this ${kind}, from the begin of the request. ${WHEN_LATE[kind]} A reload changes it. It has no effect for a provider that dials in.`,
+    absent: FIRST_EVENT[kind] ?? 'none',
+    meaning: `Longest wait for the first content of a stream of this ${kind}, from the begin of the request. ${WHEN_LATE[kind]} A reload changes it. It has no effect for a provider that dials in.`,
   });
 
 export const withTimeouts = <T extends object>(

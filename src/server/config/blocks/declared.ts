@@ -53,6 +53,23 @@ export const declaredOptions = <const G extends 'model' | 'media'>(facts: G) => 
   ),
 });
 
+/** Whether the work of a request ends with its connection. The field is absent if all of it does. */
+export const stopsOption = <const G extends 'model' | 'media'>(facts: G) =>
+  optionalField(
+    `${facts}.stops`,
+    option<'streams' | false | null>({
+      takes: '`true`, `"streams"` or `false`',
+      meaning:
+        'Whether the provider stops its work, and what it bills for it, when the connection of a request is closed. `"streams"`: only if the answer is streamed. Where it does not stop, an answer whose client has left is [read on](reference/endings.md#when-a-client-leaves), and its whole cost is charged. [Known providers](reference/known-providers.md) are known by the host of `params.api_base`.',
+      optional: { text: 'that of a known provider, else true', fallback: null },
+      read(value) {
+        if (value === true) return null;
+        if (value === false || value === 'streams') return value;
+        throw new WrongValue(`is ${show(value)}`, 'true, "streams" or false');
+      },
+    }),
+  );
+
 export const QUANTIZATION = option<(typeof QUANTIZATIONS)[number] | null>({
   takes: `one of ${QUANTIZATIONS.map((one) => `\`${one}\``).join(', ')}`,
   meaning:

@@ -11,7 +11,7 @@ import {
   UPSTREAM_MODEL,
   withTimeouts,
 } from './block.ts';
-import { declaredOptions } from './declared.ts';
+import { declaredOptions, stopsOption } from './declared.ts';
 import { apiOrSdkOptions, toApiOrSdkTarget } from './sdk-options.ts';
 import { alwaysWritten, field } from './field.ts';
 import { tableCost } from './price-tiers.ts';
@@ -52,6 +52,7 @@ const offer = {
   ...COMMON_OPTIONS,
   ...MEDIA_OPTIONS,
   ...declaredOptions('media'),
+  stops: stopsOption('media'),
   formats: alwaysWritten(
     'media.formats',
     textList({

@@ -16,7 +16,7 @@ import {
   withTimeouts,
   words,
 } from './block.ts';
-import { declaredOptions, QUANTIZATION } from './declared.ts';
+import { declaredOptions, QUANTIZATION, stopsOption } from './declared.ts';
 import { apiOrSdkOptions, toApiOrSdkTarget } from './sdk-options.ts';
 import { alwaysWritten, field, flagField, optionalField } from './field.ts';
 import {
@@ -57,6 +57,9 @@ const FIELD = /^[A-Za-z_][\w.:-]{0,63}$/;
 /** Prices that may depend on the length of the prompt and on the service tier. */
 const TIER_PRICES = { prompt: PROMPT_PRICE, completion: COMPLETION_PRICE, image: INPUT_IMAGE_PRICE, ...PARTS };
 
+const PREFILLS = ['message', 'prefix', 'continue_final_message'] as const;
+type Prefill = (typeof PREFILLS)[number];
+
 const offer = {
   ...COMMON_OPTIONS,
   context_length: contextLength(),
@@ -73,6 +76,7 @@ const offer = {
     words(MODALITIES, ['text'], 'Kinds of content that an answer may contain.'),
   ),
   ...declaredOptions('model'),
+  stops: stopsOption('model'),
   quantization: optionalField('model.quantization', QUANTIZATION),
   'pricing.prompt': rate(PROMPT_PRICE),
   'pricing.completion': rate(COMPLETION_PRICE),
@@ -118,6 +122,29 @@ const offer = {
     'the limit that the upstream API names when it refuses a larger one; until then no limit is sent for a call without one',
   ),
   'params.wires': optionalField('model.wires', wires()),
+  'params.prefill': optionalField(
+    'model.prefill',
+    option<Prefill | null>({
+      takes: `one of ${PREFILLS.map((one) => `\`${one}\``).join(', ')}`,
+      meaning:
+        'The upstream API goes on with an answer whose beginning is the last message of a chat request, as its assistant wrote it. With `message` it needs nothing more, with `prefix` the message has `prefix: true`, with `continue_final_message` the request has that field of vLLM. Such a model can [go on with a stream](use/fallbacks.md#streams-that-break-off) that another one broke off.',
+      optional: { text: 'it takes no beginning', fallback: null },
+      read(value) {
+        const known = PREFILLS.find((one) => one === value);
+        if (known === undefined) throw new WrongValue(`is ${show(value)}`, `one of ${PREFILLS.join(', ')}`);
+        return known;
+      },
+    }),
+  ),
+  continue: flagField(
+    'model.continues',
+    trueOrFalse({
+      optional: { text: 'false', fallback: false },
+      meaning:
+        'Whether a stream of this model that breaks off is [gone on with](use/fallbacks.md#streams-that-break-off) by another model of the request, if neither the request says it in `continue` nor its [API key](use/keys.md).',
+    }),
+    true,
+  ),
   'params.forward': optionalField('model.forward', forwardedFields()),
   'params.strict_fields': flagField(
     'model.strictFields',

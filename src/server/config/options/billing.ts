@@ -23,13 +23,14 @@ export const BILLING = {
     min: 0,
     max: HOUR_MS,
     default: 30_000,
-    meaning: 'How long the gateway goes on reading a reply after the client has left, to get its usage.',
+    meaning:
+      'How long the gateway goes on reading a reply after the client has left, where its provider [goes on and bills](reference/endings.md#when-a-client-leaves). Tools have the same time to answer, and realtime sessions to report their usage.',
   }),
   drain_bytes: whole({
     min: 0,
     max: 1024 * MIB,
     default: 16 * MIB,
-    meaning: 'How many bytes of a reply the gateway goes on reading after the client has left, to get its usage.',
+    meaning: 'How many bytes of a reply the gateway goes on reading in this time.',
   }),
   sweep_ms: whole({
     min: 50,

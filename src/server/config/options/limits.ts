@@ -128,13 +128,14 @@ export const LIMITS = {
     max: 10_000,
     default: 128,
     meaning:
-      'Largest number of streams on which the clients of one account listen at one gateway: for changes (MCP) and to running tasks (A2A) together.',
+      'Largest number of streams on which the clients of one account listen at one gateway: for changes (MCP) and to running tasks (A2A) together. Its restricted keys share twice as many.',
   }),
   realtime_sessions_max: whole({
     min: 1,
     max: 10_000,
     default: 16,
-    meaning: 'Largest number of open sessions at `/realtime` of one account at one gateway.',
+    meaning:
+      'Largest number of open sessions at `/realtime` of one account at one gateway, and of WebSockets at `/responses`. Its restricted keys share twice as many.',
   }),
   realtime_events_per_second: whole({
     min: 1,
@@ -154,13 +155,15 @@ export const LIMITS = {
     min: 1_000,
     max: 24 * HOUR_MS,
     default: HOUR_MS,
-    meaning: 'Longest duration of a session at `/realtime`. Then the client has to open another one.',
+    meaning:
+      'Longest duration of a session at `/realtime`, and of a WebSocket at `/responses`. Then the client has to open another one.',
   }),
   realtime_idle_ms: whole({
     min: 100,
     max: HOUR_MS,
     default: 10 * MINUTE_MS,
-    meaning: 'How long the client of a session at `/realtime` may send no event. Then the session ends.',
+    meaning:
+      'How long the client of a session at `/realtime`, or of a WebSocket at `/responses`, may send no event. Then it ends.',
   }),
   kept_replies_bytes_max: whole({
     min: 2 * MIB,
@@ -222,7 +225,8 @@ export const UPSTREAM = {
     min: 1,
     max: 3,
     default: 3,
-    meaning: 'Largest number of providers that are tried for one call.',
+    meaning:
+      'Largest number of attempts at one call. Each model that a request names has at least one. With `1`, an only provider does not get a request a second time.',
   }),
   reply_bytes_max: whole({
     min: KIB,

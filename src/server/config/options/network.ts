@@ -76,10 +76,10 @@ export const TUNNEL = {
     fromText: (text) => (text === 'anyone' || text === 'nobody' ? text : commaSeparated(text)),
   }),
   shared_names: textList({
-    takes: 'list of names of services',
+    takes: 'list of names of services, and of beginnings such as `openai/*`',
     meaning:
-      "Names of this file's services under which connected providers may sell too, so that calls are shared between them and you. Providers cannot use other names of this file, nor names that look like them.",
-    fault: serviceNameFault,
+      "Names of this file's services under which connected providers may sell too, so that calls are shared between them and you; and beginnings such as `acme/*` that belong to nobody: each provider may name services with them. Otherwise the first part of a name is the file's, or that of the provider that had it first.",
+    fault: (name) => serviceNameFault(name.endsWith('/*') ? name.slice(0, -2) : name),
     max: 10_000,
   }),
   silence_ms: whole({
@@ -102,6 +102,13 @@ export const TUNNEL = {
     meaning: 'How long a call that no other provider can serve waits for its provider to connect again.',
   }),
   services_max: whole({ min: 1, max: 10_000, default: 1_000, meaning: 'Largest number of services of one provider.' }),
+  strangers_services_max: whole({
+    min: 1,
+    max: 1_000_000,
+    default: 20_000,
+    meaning:
+      'With `providers = "anyone"`: largest number of services that all providers list together through one gateway. A network has at most as many as it leaves free.',
+  }),
   price_notice_ms: whole({
     min: 0,
     max: 24 * HOUR_MS,

@@ -19,7 +19,7 @@ export const MCP = {
     max: 100_000,
     default: 100,
     meaning:
-      'Largest number of sessions of one account. A further one ends the session that was unused for the longest time.',
+      'Largest number of sessions of one account. A further one ends the session that was unused for the longest time. Its restricted keys share twice as many.',
   }),
   sessions_in_memory_max: whole({
     min: 1,
@@ -54,7 +54,8 @@ export const TASKS = {
     min: 1,
     max: 1_000_000,
     default: 1_000,
-    meaning: 'Largest number of running tasks of one account. A further task is refused until one has ended.',
+    meaning:
+      'Largest number of running tasks of one account. A further task is refused until one has ended. Its restricted keys share twice as many.',
   }),
   look_ms_max: whole({
     min: 1_000,
@@ -207,7 +208,7 @@ export const RESPONSES = {
     max: 1_000_000,
     default: 100,
     meaning:
-      'Most responses of one account that are made with `background: true` at the same time. A further one is refused until one has ended.',
+      'Most responses of one account that are made with `background: true` at the same time. A further one is refused until one has ended. Its restricted keys share twice as many.',
   }),
 };
 
@@ -230,13 +231,14 @@ export const BATCHES = {
     max: 1024 * TIB,
     default: GIB,
     meaning:
-      'Largest size of all files of one account, compressed as they are stored, and of its batches with their metadata and errors. A further upload or batch is refused, and a batch begins no other line when its results have this size.',
+      'Largest size of all files of one account, compressed as they are stored, and of its batches with their metadata and errors. A further upload or batch is refused, and a batch begins no other line when its results have this size. Its restricted keys share twice as much.',
   }),
   account_count_max: whole({
     min: 1,
     max: 1_000_000,
     default: 1_000,
-    meaning: 'Most files of one account. A further upload or batch is refused until one is deleted.',
+    meaning:
+      'Most files of one account. A further upload or batch is refused until one is deleted. Its restricted keys share twice as many.',
   }),
   bytes_max: whole({
     min: KIB,
@@ -257,7 +259,8 @@ export const BATCHES = {
     min: 1,
     max: 100_000,
     default: 50,
-    meaning: 'Most batches of one account that are under way. A further one is refused until one has ended.',
+    meaning:
+      'Most batches of one account that are under way. A further one is refused until one has ended. Its restricted keys share twice as many.',
   }),
   lines_at_once: whole({
     min: 1,

@@ -20,12 +20,16 @@ let served = 0;
 
 /**
  * An agent whose answers a test writes, behind a provider's tunnel until the test is over. It has a card of both
- * versions, or of 1.0 alone; `handler` gets everything else.
+ * versions, or of 1.0 alone; `handler` gets everything else. `beside`: other blocks in the file of its provider.
  */
 export async function serveRaw(
   world: Pick<AgentSpine, 'spine'>,
   handler: (exchange: RawExchange) => void | Promise<void>,
-  offer: Partial<AgentOffer> & { readonly streaming?: boolean; readonly modern?: boolean } = {},
+  offer: Partial<AgentOffer> & {
+    readonly streaming?: boolean;
+    readonly modern?: boolean;
+    readonly beside?: string;
+  } = {},
 ): Promise<RawServed> {
   // Kept here: others may be served while this one starts.
   const number = (served += 1);
@@ -34,8 +38,8 @@ export async function serveRaw(
     versions: offer.modern === true ? ['1.0'] : ['1.0', '0.3'],
     streaming: offer.streaming ?? true,
   });
-  const services = agentBlock({ provider: `Raw ${number}`, ...offer, name: service, endpoint: agent.url });
-  const proxy = await dialIn({ router: world.spine.origin, services });
+  const own = agentBlock({ provider: `Raw ${number}`, ...offer, name: service, endpoint: agent.url });
+  const proxy = await dialIn({ router: world.spine.origin, services: own + (offer.beside ?? '') });
   onTestFinished(async () => {
     proxy.kill();
     await agent.close();

@@ -1,6 +1,7 @@
 import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
 import { toolServiceSchema } from '../../../../src/console/pages/market/market-schema.ts';
+import { byPrice } from '../../../../src/server/catalog/price-view.ts';
 import type { ListedTool, ToolListings } from '../../../../src/server/catalog/tool-definitions.ts';
 import { offer, startMarket, variants } from './market-world.ts';
 
@@ -20,6 +21,7 @@ function listingsOf(tools: Record<string, readonly ListedTool[]>): ToolListings 
   let version = 0;
   return {
     toolsOf: ({ provider }) => tools[provider.id] ?? null,
+    definers: byPrice,
     leftOutOf: () => [],
     version: () => version,
     changed: () => void version++,

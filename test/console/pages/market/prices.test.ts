@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Primitive } from '../../../../src/server/config/service.ts';
+import type { Primitive } from '../../../../src/server/config/names.ts';
 import { viewPrice } from '../../../../src/server/catalog/price-view.ts';
 import { offer, variants } from './market-world.ts';
 

@@ -40,7 +40,12 @@ export async function startSupplied(
     async supply(service, chain = 'solana') {
       const wallet = chain === 'solana' ? solanaWallet() : evmWallet();
       const id = wallet.providerId;
-      const connection: ProxyConnection = { id: `supplier-${connections++}`, provider: id, account: wallet.account };
+      const connection: ProxyConnection = {
+        id: `supplier-${connections++}`,
+        provider: id,
+        account: wallet.account,
+        network: 'g7f0000',
+      };
       await registry.join(connection);
       await registry.register(connection, [service]);
       const offer = offerOfTunnel({ service, createdAt: Date.now() }, id);

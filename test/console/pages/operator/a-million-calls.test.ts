@@ -4,8 +4,8 @@ import { ENGINES } from '../../../support/engines.ts';
 import { freshDatabase } from '../../../support/fresh-database.ts';
 import { type Spine, startSpine, UNHURRIED } from '../../../support/spine.ts';
 import { type CallFacts, DAY_MS } from '../../../../src/billing/analytics/call-facts.ts';
-import { firstHour, rowsText, type SumRow, SumsOfCalls } from '../../../../src/billing/analytics/sums.ts';
-import { loadStatements, type Statement } from '#store';
+import { firstHour, type SumRow, SumsOfCalls } from '../../../../src/billing/analytics/sums.ts';
+import { loadStatements, rowsParam, type Statement } from '#store';
 
 // The operator's pages read sums, and calls only of one account and in bounded parts. The deep run has a million calls
 // of 30 days by 2,000 accounts at 300 offers, and prints the times; each request is to take at most 300 ms on an idle
@@ -103,7 +103,7 @@ const rowOf = ({ account, service, cause, charged, fee, at, key, provider }: Cal
 async function fill(database: Spine['app']['database'], now: number, own: string): Promise<void> {
   const add = async (to: Statement, rows: readonly SumRow[]) => {
     for (let from = 0; from < rows.length; from += ROWS)
-      await database.batch([{ statement: to, params: [rowsText(rows.slice(from, from + ROWS))] }]);
+      await database.batch([{ statement: to, params: [rowsParam(rows.slice(from, from + ROWS))] }]);
   };
   const accounts = Array.from({ length: ACCOUNTS }, (_, n) => `escrow:tollgate:local:a${n}`);
   await add(

@@ -92,6 +92,8 @@ test('the calls of an account can be those that failed, and its spending that of
 
 test('a command prints the file of its route, which is that of the API', async () => {
   const month = new Date().toISOString().slice(0, 7);
+  // The calls of the tests above are counted by the analytics a moment after they end.
+  await expect.poll(() => run('usage', '--group-by', 'account'), { interval: 250 }).toMatch(/:local:operator +1 +0 /);
   const commands: Readonly<Record<string, readonly string[]>> = {
     '/usage?group_by=account,tag:team': ['usage', '--group-by', 'account,tag:team', '--csv'],
     '/accounts/tollgate:local:acme/usage?group_by=model': ['usage', 'acme', '--group-by', 'model', '--csv'],

@@ -130,7 +130,7 @@ it('has each page as Markdown, and an index for the search', async () => {
   const index = (await (await get(`${GUIDE}/assets/search.json`)).json()) as readonly (readonly string[])[];
   const found = index.filter(([address]) => address === `${GUIDE}/use/fallbacks#retries`);
   expect(found).toEqual([
-    [`${GUIDE}/use/fallbacks#retries`, expect.any(String), 'Retries', expect.stringContaining('idle connection')],
+    [`${GUIDE}/use/fallbacks#retries`, expect.any(String), 'Retries', expect.stringContaining('never sent twice')],
   ]);
   expect((await get(`${GUIDE}/search`)).status).toBe(404);
 });

@@ -138,8 +138,8 @@ describe('the metadata of a request is at', () => {
     audience: null,
     shared: false,
   });
-  const at = (url: string, host: string, protocol: 'http' | 'https' = 'http') =>
-    nameless.metadataUrlOf({ url, host, protocol });
+  const at = (originalUrl: string, host: string, protocol: 'http' | 'https' = 'http') =>
+    nameless.metadataUrlOf({ originalUrl, host, protocol });
 
   it.each([
     ['/mcp', '/mcp'],
@@ -150,7 +150,9 @@ describe('the metadata of a request is at', () => {
     ['/chat', ''],
   ])('%s: the well-known path with "%s" behind it', (url, path) => {
     const well = `/.well-known/oauth-protected-resource${path}`;
-    expect(resources.metadataUrlOf({ url, host: 'evil.example', protocol: 'http' })).toBe(PUBLIC_URL + well);
+    expect(resources.metadataUrlOf({ originalUrl: url, host: 'evil.example', protocol: 'http' })).toBe(
+      PUBLIC_URL + well,
+    );
     expect(at(url, 'gate.local:8402')).toBe(`http://gate.local:8402${well}`);
     expect(at(url, 'gate.local', 'https')).toBe(`https://gate.local${well}`);
   });
@@ -166,6 +168,6 @@ describe('the metadata of a request is at', () => {
     'evil.example',
   ])('nowhere when Host is %j', (host) => {
     expect(at('/mcp', host)).toBeNull();
-    expect(nameless.resourceOf({ url: '/mcp', host, protocol: 'http' }, '/mcp')).toBeNull();
+    expect(nameless.resourceOf({ originalUrl: '/mcp', host, protocol: 'http' }, '/mcp')).toBeNull();
   });
 });

@@ -40,6 +40,8 @@ test.each([
   ['of another issuer', { iss: 'https://evil.example' }],
   ['for another audience', { aud: 'another' }],
   ['for another party', { aud: [CLIENT.id, 'another'], azp: 'another' }],
+  ['of the future', { iat: seconds() + 3_600, exp: seconds() + 7_200 }],
+  ['of a sign-in in the future', { auth_time: seconds() + 3_600 }],
   ['that has expired', { iat: seconds() - 900, exp: seconds() - 600 }],
   ['with another nonce', { nonce: 'another' }],
   ['without a nonce', { nonce: undefined }],

@@ -125,6 +125,27 @@ test('a person who leaves a group loses the membership with its keys, and stays 
   expect((await visitor.ask('GET', '/api/v1/keys', undefined, ACME)).status).toBe(404);
 });
 
+const NAMES = adHoc('SELECT name FROM people');
+
+test('a provider that says nothing of groups takes nothing away, and one that lists none does', async () => {
+  const [visitor, boss] = [await signIn('tim', ['staff']), await signIn('tia', ['ops'])];
+  const key = await makeKey(visitor);
+  for (const groups of [undefined, null, { 0: 'other' }]) {
+    const name = `said ${String(groups)}`;
+    for (const person of ['tim', 'tia']) company.claims.set(person, { groups, name });
+    ahead += 11 * MINUTE;
+    await soon(async () => {
+      const names = (await gateway.app.database.query(NAMES)).map((row) => row['name']);
+      expect(names.filter((one) => one === name)).toHaveLength(2);
+    });
+    expect([await statusOf(key), (await boss.ask('GET', '/admin/v1/accounts')).status]).toEqual([200, 200]);
+  }
+  for (const person of ['tim', 'tia']) company.claims.set(person, { groups: [] });
+  ahead += 11 * MINUTE;
+  await soon(async () => expect(await statusOf(key)).toBe(401));
+  await soon(async () => expect((await boss.ask('GET', '/admin/v1/accounts')).status).toBe(401));
+});
+
 test('an administrator who leaves the group loses the right at the next refresh', async () => {
   const visitor = await signIn('oli', ['ops']);
   expect((await visitor.ask('GET', '/admin/v1/accounts')).status).toBe(200);

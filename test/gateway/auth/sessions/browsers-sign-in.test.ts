@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { adHoc } from '../../../support/ad-hoc.ts';
 import { ask, startSpine } from '../../../support/spine.ts';
 import { encodeEnvelope, evmWallet, presign, solanaWallet, type TestWallet } from '../../../support/wallets.ts';
 import { openBrowser, plainCookie, type Browser } from './browser.ts';
@@ -159,6 +160,8 @@ test('many new wallets of one network cannot fill the table of sessions', async 
       statuses.push((await signIn(browser, { siwx: await envelope(evmWallet(), nonce) })).status);
     }
     expect([statuses[0], statuses.at(-1)]).toEqual([200, 429]);
+    const nonces = await small.app.database.query(adHoc('SELECT nonce FROM used_nonces'));
+    expect(nonces).toHaveLength(statuses.filter((status) => status === 200).length);
     expect((await signIn(openBrowser(small.origin), { api_key: small.key })).status).toBe(200);
   } finally {
     await small.stop();

@@ -91,7 +91,7 @@ test.each([
 test('nobody between keeps the answer to a cookie', async () => {
   for (const path of ['/api/v1/keys', '/api/v1/session/balance', '/api/v1/no-such-thing'])
     expect((await browser.ask('GET', path)).headers['cache-control']).toBe(
-      path.endsWith('thing') ? undefined : 'no-store',
+      path.endsWith('thing') ? undefined : 'private, no-store',
     );
 });
 

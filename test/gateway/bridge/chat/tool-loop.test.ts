@@ -237,6 +237,8 @@ test('tools of one turn run side by side, and what fails is told to the model fo
         call('{nope', ECHO, 'c3'),
         call({}, 'made_up', 'c4'),
         call({}, 'kit__test_image_content', 'c5'),
+        call(' null ', 'kit__test_image_content', 'c6'),
+        call('Ada', ECHO, 'c7'),
       ],
     },
     { text: 'ok' },
@@ -250,8 +252,10 @@ test('tools of one turn run side by side, and what fails is told to the model fo
     ['c3', 'Error: the arguments are not a JSON object'],
     ['c4', 'Error: there is no tool with this name'],
     ['c5', expect.stringMatching(/^\[file: image\/png, \d+ bytes, not shown\]$/) as string],
+    ['c6', expect.stringContaining('[file: image/png') as string],
+    ['c7', expect.stringContaining('takes its arguments as a JSON object') as string],
   ]);
-  expect(await spent()).toBe(2n * TURN + 2n * TOOL);
+  expect(await spent()).toBe(2n * TURN + 3n * TOOL);
   expect(childrenOf(body).filter(({ tool }) => tool === 'test_error_handling')).toMatchObject([{ cost: 0 }]);
 });
 

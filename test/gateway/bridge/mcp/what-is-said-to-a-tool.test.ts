@@ -50,6 +50,15 @@ test('a text for a tool with one text to fill in is that text', async () => {
   expect(await given('proto', 'x')).toEqual(args('{"__proto__":"x"}'));
 });
 
+test('one text under another name goes to the tool that has one text to fill in', async () => {
+  const { given } = await world();
+  expect(await given('search', { arguments: { patch: 'x' } })).toEqual(args('{"query":"x"}'));
+  expect(await given('search', { arguments: { query: 'x' } })).toEqual(args('{"query":"x"}'));
+  expect(await given('search', { arguments: { limit: '3' } })).toEqual(args('{"limit":"3"}'));
+  expect(await given('search', { arguments: { patch: 'x', limit: 3 } })).toEqual(args('{"patch":"x","limit":3}'));
+  expect(await given('add', { arguments: { patch: 'x' } })).toEqual(args('{"patch":"x"}'));
+});
+
 test('of what was said before, the last is what counts', async () => {
   const { given } = await world();
   const turns = [

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Call, Candidate } from '../../../../src/gateway/call/call.ts';
 import type { Offer } from '../../../../src/server/catalog/offers.ts';
-import { createFailureAttribution } from '../../../../src/gateway/call/attempts.ts';
+import { createFailureAttribution } from '../../../../src/gateway/call/routing/failure-attribution.ts';
 import { createHealth } from '../../../../src/server/catalog/health/health.ts';
 import { clock, offer } from './offers.ts';
 

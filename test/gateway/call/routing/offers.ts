@@ -1,6 +1,6 @@
 import { parseRates, priceId } from '#billing/amounts';
 import type { Offer } from '../../../../src/server/catalog/offers.ts';
-import type { Primitive } from '../../../../src/server/config/service.ts';
+import type { Primitive } from '../../../../src/server/config/names.ts';
 
 interface OfferFacts {
   readonly provider: string;

@@ -85,6 +85,19 @@ describe('a name', () => {
   );
 });
 
+test.each(['tasks/one', 'acme/tasks/x', 'acme/tasks', 'acme/card', 'acme/Card', 'acme/message:send', 'acme/v1/card'])(
+  'an agent may not be called %s, which reads like a route of another one',
+  async (name) => {
+    const agent = { name, display_name: 'Agent', provider_name: 'Acme', pricing: { per_call: '0.01' } };
+    const document = (table: string) => JSON.stringify({ version: 1, [table]: [agent] });
+    expect(await problemsOf(document('agents'))).toContainEqual(
+      expect.objectContaining({ wrong: expect.stringContaining('reads like a route') as string }),
+    );
+    // Tools have no routes below them.
+    await readRegistration(document('tools'), { servicesMax: 1 });
+  },
+);
+
 describe('a price', () => {
   test.each([
     '-1',
@@ -258,3 +271,14 @@ describe('a document', () => {
     expect(JSON.stringify(problems).length).toBeLessThan(1_000_000);
   });
 });
+
+test.each(['model:own/chat', 'Tool:x', 'agent:acme/helper', 'video:a'])(
+  'no service may be called %s, which a pattern of a key takes for a kind',
+  async (name) => {
+    const service = { name, display_name: 'Service', provider_name: 'Acme', pricing: { per_call: '0.01' } };
+    for (const table of ['agents', 'tools'])
+      expect(await problemsOf(JSON.stringify({ version: 1, [table]: [service] }))).toContainEqual(
+        expect.objectContaining({ wrong: expect.stringContaining('services of this kind') as string }),
+      );
+  },
+);

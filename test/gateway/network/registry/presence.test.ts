@@ -38,7 +38,7 @@ describe('rows that come in another order than they were written', () => {
 
   test('tell a connection whose own join comes last that it was superseded', () => {
     const { presence, told } = world();
-    presence.add({ id: 'a', provider: 'p', account: '' });
+    presence.add({ id: 'a', provider: 'p', account: '', network: '' });
     presence.apply([row({ connection: 'b', epoch: 2, version: 7 })]);
     expect(told).toEqual([]);
     presence.apply([row({ connection: 'a', node: 'me', epoch: 1, version: 6 })], 7);
@@ -57,7 +57,7 @@ describe('rows that come in another order than they were written', () => {
 
   test('do not pass a newer connection, whose join is still on its way, for an old one', () => {
     const { presence, told } = world();
-    presence.add({ id: 'c', provider: 'p', account: '' });
+    presence.add({ id: 'c', provider: 'p', account: '', network: '' });
     presence.apply([row({ connection: 'b', epoch: 2, version: 7 })]);
     presence.apply([row({ connection: 'c', node: 'me', epoch: 3, version: 8 })]);
     expect(presence.locate('p')).toEqual({ kind: 'here', connection: 'c' });
@@ -66,7 +66,7 @@ describe('rows that come in another order than they were written', () => {
 
   test('within one transaction end in the last', () => {
     const { presence, told } = world();
-    for (const id of ['a', 'b']) presence.add({ id, provider: 'p', account: '' });
+    for (const id of ['a', 'b']) presence.add({ id, provider: 'p', account: '', network: '' });
     presence.apply([row({ node: 'me', version: 3 }), row({ connection: 'b', node: 'me', epoch: 2, version: 3 })]);
     expect(presence.locate('p')).toEqual({ kind: 'here', connection: 'b' });
     expect(told).toEqual(['superseded a']);
@@ -76,7 +76,7 @@ describe('rows that come in another order than they were written', () => {
 describe('what the database says of this gateway', () => {
   test('is put right where a connection is not open here, or open and taken as ended', () => {
     const { presence, told } = world();
-    presence.add({ id: 'open', provider: 'q', account: '' });
+    presence.add({ id: 'open', provider: 'q', account: '', network: '' });
     presence.apply([
       row({ node: 'me', connection: 'gone' }),
       row({ provider: 'q', node: 'me', connection: 'open', leftAt: 5 }),

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ServiceConfig } from '../../../../src/server/config/service.ts';
 import { createReservedNames } from '../../../../src/gateway/network/registry/service-names.ts';
 import { RegistrationError } from '../../../../src/gateway/network/registry/document.ts';
+import { adHoc } from '../../../support/ad-hoc.ts';
 import { ENGINES, openTestDatabase } from '../../test-database.ts';
 import { connectionOf, joined, listed, model, startNode, until } from './registry-world.ts';
 
@@ -56,6 +57,32 @@ describe.each(ENGINES)('%s: the name of a provider', (engine) => {
     expect(listed(node)).toEqual(['p:a', 'q:b']);
   });
 
+  test('ends 30 days after its owner left, or with a ban, and its owner finds another one then', async () => {
+    const database = await openTestDatabase(engine);
+    const node = await startNode(database);
+    const register = async (provider: string, providerName: string) =>
+      node.registry.register(await joined(node, provider), [model(`${provider}/m`, { providerName })]);
+    await register('p', 'Acme');
+    await register('b', 'Brand');
+    for (const provider of ['p', 'b']) await node.registry.leave(await joined(node, provider));
+    const left = (days: number) =>
+      database.query(adHoc(`UPDATE provider_connections SET left_at = ${Date.now() - days * 86_400_000}`));
+    await left(29);
+    await expect(register('q', 'ACME')).rejects.toMatchObject(taken);
+    await left(31);
+    await register('q', 'ACME');
+    await expect(register('p', 'Acme')).rejects.toMatchObject(taken);
+    await register('p', 'Other');
+    await left(0);
+    await expect(register('r', 'brand')).rejects.toMatchObject(taken);
+    await node.registry.ban('b', 'squats');
+    await register('r', 'brand');
+    // Without services, one that has lost its name goes on without it.
+    await node.registry.unban('b');
+    await node.registry.register(await joined(node, 'b'), []);
+    await expect(register('b', 'Brand')).rejects.toMatchObject(taken);
+  });
+
   test('of the gateway’s own configuration is nobody’s', async () => {
     const node = await startNode(await openTestDatabase(engine), { reservedNames: ownNames('Demo Provider') });
     const refused = node.registry.register(await joined(node, 'p'), [model('a', { providerName: 'DEMO provider' })]);
@@ -74,5 +101,21 @@ describe.each(ENGINES)('%s: the name of a provider', (engine) => {
     await node.registry.register(standing, [model('a', { providerName: 'Mine' })]);
     for (const name of ['mine', 'Free']) await node.registry.join(connectionOf('p'), name);
     await until(() => node.superseded.length === 2);
+  });
+});
+
+describe.each(ENGINES)('%s: the name of a service', (engine) => {
+  test('is found by one that looks like it, also if its first part was open to all when it was registered', async () => {
+    const database = await openTestDatabase(engine);
+    const whileOpen = await startNode(database, { reservedNames: createReservedNames([], ['acme/*']) });
+    await whileOpen.registry.register(await joined(whileOpen, 'p'), [model('acme/large', { providerName: 'First' })]);
+    const node = await startNode(database, { reservedNames: createReservedNames() });
+    const register = async (name: string) =>
+      node.registry.register(await joined(node, 'q'), [model(name, { providerName: 'Second' })]);
+    await expect(register('acme/1arge')).rejects.toMatchObject({
+      problems: [{ wrong: '"acme/1arge" looks like "acme/large", which another provider offers' }],
+    });
+    await register('acme/large');
+    await register('acme/other');
   });
 });

@@ -57,8 +57,8 @@ export async function startNode(
 }
 
 /** A connection that has not joined yet. */
-export function connectionOf(provider: string): ProxyConnection {
-  return { id: `connection-${++connections}`, provider, account: `solana:${provider}` };
+export function connectionOf(provider: string, network = 'g7f0000'): ProxyConnection {
+  return { id: `connection-${++connections}`, provider, account: `solana:${provider}`, network };
 }
 
 /** A connection of the provider that has joined. */

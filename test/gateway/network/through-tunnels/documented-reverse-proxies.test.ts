@@ -179,10 +179,10 @@ describe.each(['nginx', 'caddy'])('%s', (server) => {
     const router = `https://localhost:${ports[server]}`;
     const proxy = await dialIn({
       router,
-      services: offeredModel({ url: spine.provider.url, name: `behind/${server}`, provider: server }),
+      services: offeredModel({ url: spine.provider.url, name: `${server}/model`, provider: server }),
     });
     try {
-      const answer = await send('/api/v1/chat/completions', chat('!tokens:30', { model: `behind/${server}` }));
+      const answer = await send('/api/v1/chat/completions', chat('!tokens:30', { model: `${server}/model` }));
       expect([answer.statusCode, await textOf(answer)]).toEqual([
         200,
         expect.stringContaining('"completion_tokens":30'),

@@ -40,6 +40,8 @@ test('it vanishes after the grace time; when it returns it is as before', async 
   const created = (await world.ownPage<{ services: { listed_since: string }[] }>('/services', goes.proxy.wallet))
     .services[0]!.listed_since;
   const call = (model: string) => spine.post('/chat/completions', askTunnel('hello', { model }));
+  // A stranger that was never called would be forgotten.
+  expect((await call(goes.pinned)).status).toBe(200);
 
   goes.proxy.kill();
   const goneAt = performance.now();

@@ -117,7 +117,7 @@ test('a tool: the tool that was raised alone is refused', async () => {
 });
 
 test('an image: its tier is compared with what the same image cost before', async () => {
-  const world = await startTunnelSpine();
+  const world = await startTunnelSpine('[tunnel]\nshared_names = ["test/*"]');
   const { spine } = world;
   const provider = await startImageProvider();
   onTestFinished(() => provider.close());

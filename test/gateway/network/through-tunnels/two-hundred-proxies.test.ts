@@ -27,7 +27,7 @@ const PROCESSES = 3;
 const CLIENTS = 16;
 const PAUSE_MS = 500;
 const MODEL = 'flap/model';
-const ownModel = (index: number | string) => `own/model-${index}`;
+const ownModel = (index: number | string) => `own-${index}/model`;
 const MAX_TOKENS = 40;
 /** Signals to the gateway, and for how long there is flapping before each. */
 const RESTARTS: readonly ('SIGKILL' | 'SIGTERM')[] = DEEP

@@ -20,7 +20,7 @@ test('nothing is earned, and the flag stands on the endpoints entry and on the p
   const { spine } = world;
   const upstream = await world.upstream();
   for (const [claim, flag] of CLAIMS) {
-    const name = `claims/${claim}`;
+    const name = `${claim}/claims`;
     const proxy = await world.dialIn({
       services: offeredModel({ url: upstream.url, name, provider: `Claims ${claim}` }),
     });

@@ -8,7 +8,9 @@ const pricing = (perSecond: number) => `per_second = { "720p" = ${perSecond} }`;
 test('a video goes to another provider if the first cannot send the request to its service', async () => {
   const videos = await startVideoProvider();
   onTestFinished(() => videos.close());
-  const { spine, dialIn } = await startTunnelSpine('[media]\nfree_bytes_min = 0\n');
+  const { spine, dialIn } = await startTunnelSpine(
+    '[tunnel]\nshared_names = ["test/*"]\n[media]\nfree_bytes_min = 0\n',
+  );
   const down = `http://127.0.0.1:${await findFreePort()}/v1`;
   await dialIn({ services: videoBlock({ url: down, provider: 'Down', pricing: pricing(0.1) }) });
   await dialIn({ services: videoBlock({ url: videos.url, provider: 'Up', pricing: pricing(0.2) }) });

@@ -36,7 +36,7 @@ test('a wallet that dials a gateway without an address of its own is told so, an
 
 test('names of the operator, and names that look like them or like those of others, are refused', async () => {
   const world = await startTunnelSpine(
-    '[tunnel]\nshared_names = ["test/model"]\n[[models]]\nname = "own/large"\nprovider_name = "Own"\npricing = { prompt = 1, completion = 2 }\nparams = { model = "m", api_base = "{provider}" }',
+    '[tunnel]\nshared_names = ["test/model", "own/more/*", "open/*"]\n[[models]]\nname = "own/large"\nprovider_name = "Own"\npricing = { prompt = 1, completion = 2 }\nparams = { model = "m", api_base = "{provider}" }',
   );
   const url = 'http://127.0.0.1:9';
   let count = 0;
@@ -64,11 +64,11 @@ test('names of the operator, and names that look like them or like those of othe
       key: 'provider_name',
       wrong: `"${provider}" is reserved: it is, or looks like, a name of this gateway or of its operator`,
     });
-  for (const name of ['own/large:free', 'own/large/add', 'Own/Large:online'])
+  for (const name of ['own/large:free', 'own/large/add', 'Own/Large:online', 'own/small', 'own'])
     expect(await refused(name)).toMatchObject({
       key: 'name',
-      wrong: `"${name}" reads as a part or a variant of "own/large", a service of this gateway's operator`,
-      right: 'another name',
+      wrong: `"${name}" has the same first part as "own/large", a service of this gateway's operator`,
+      right: expect.stringMatching(/tunnel\.shared_names/) as string,
     });
   for (const name of ['tollgate', 'T0llgate', 'operator/large'])
     expect(await refused(name)).toMatchObject({
@@ -76,6 +76,7 @@ test('names of the operator, and names that look like them or like those of othe
       wrong: expect.stringContaining('a name of this gateway itself') as string,
     });
 
+  await dial('own/more/small');
   // A shared name is one that others may use, exactly as it is.
   await dial('test/model');
   expect(await world.endpoints('test/model')).toHaveLength(2);
@@ -91,11 +92,29 @@ test('names of the operator, and names that look like them or like those of othe
     key: 'name',
     wrong: '"honest/M" looks like "honest/m", which another provider offers',
   });
+  // The first part is of whom had it first: who offers the same service may not offer another one with this part.
+  const other = solanaWallet();
+  await dial('honest/m', 'Third', other);
+  for (const [name, wallet] of [
+    ['honest/m/search', solanaWallet()],
+    ['honest/n', other],
+    ['h0nest', solanaWallet()],
+  ] as const) {
+    const proxy = await dial(name, `Seller of ${name.replaceAll('/', ' ')}`, wallet, false);
+    expect(await proxy.closed).toBe(1);
+    expect(await proxy.logged('the router refused')).toMatchObject({
+      wrong: `"${name}" has the same first part as "honest/m", which another provider offers`,
+    });
+  }
+  // A part that the operator opened is nobody's.
+  for (const name of ['open/one', 'open/two']) await dial(name, `Seller of ${name.replace('/', ' ')}`);
   // Also while the honest ones are away, who then come back as before.
   await honest.close();
   expect(await refused('honest/rn')).toMatchObject({ key: 'name' });
-  await dial('honest/m', 'Honest', honest.wallet);
-  expect(await world.endpoints('honest/m')).toHaveLength(2);
+  const again = await dial('honest/m', 'Honest', honest.wallet);
+  expect(await world.endpoints('honest/m')).toHaveLength(3);
+  await again.close();
+  await dial('honest/n', 'Honest', honest.wallet);
 });
 
 test('a name that a reload adds to the file is no longer sold by others', async () => {

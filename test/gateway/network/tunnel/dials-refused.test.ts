@@ -212,10 +212,11 @@ describe('a dial is refused', () => {
   });
 });
 
-test('where no tunnel is asked for, an Upgrade header changes nothing', async () => {
+test('where no WebSocket is asked for, an Upgrade header changes nothing', async () => {
   const world = await startWorld();
-  expect(await ask(world, {}, '/plain')).toMatchObject({ status: 200, body: 'plain' });
-  expect(await ask(world, { upgrade: 'h2c' }, '/plain')).toMatchObject({ status: 200, body: 'plain' });
+  for (const upgrade of ['h2c', 'TLS/1.0', 'websockets'])
+    expect(await ask(world, { upgrade }, '/plain')).toMatchObject({ status: 200, body: 'plain' });
+  expect(await ask(world, {}, '/plain')).toMatchObject(refusal(426, 'invalid_request', /^\/plain takes no WebSockets/));
   expect(await ask(world, {}, '/nowhere')).toMatchObject(refusal(404, 'not_found', /No such endpoint/));
   expect(await ask(world, { upgrade: 'h2c' })).toMatchObject(refusal(426, 'invalid_request', /tollgate provide/));
 });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createHash } from 'node:crypto';
 import { registrationText } from '../../../../src/gateway/network/tunnel-wire.ts';
 import { dialPeer, documentOf } from '../../../support/tunnel-peer.ts';
@@ -89,8 +89,59 @@ test('more services than one provider may have are refused', async () => {
   const peer = await world.dial();
   const [model] = documentOf().models;
   expect(
-    await peer.register({ version: 1, models: [1, 2, 3].map((n) => ({ ...model, name: `m/${n}` })) }),
+    await peer.register({ version: 1, models: [1, 2, 3].map((n) => ({ ...model, name: `m${n}/model` })) }),
   ).toMatchObject({ type: 'refused' });
+});
+
+describe('services of strangers together', () => {
+  const services = (...names: string[]) => ({
+    version: 1,
+    models: names.map((name) => ({
+      ...documentOf().models[0],
+      name,
+      provider_name: `Seller of ${names[0]!.slice(1, 2)}`,
+    })),
+  });
+
+  test('a network lists no more than it leaves free, until what it listed is gone', async () => {
+    const world = await startWorld({ strangersServicesMax: 5, graceMs: 0 });
+    const [one, two, three] = [await world.dial(), await world.dial(), await world.dial()];
+    expect(await one.register(services('m1/model', 'm2/model'))).toMatchObject({ type: 'registered' });
+    expect(await two.register(services('m3/model'))).toMatchObject({ type: 'registered' });
+    const refused = { type: 'refused', problems: [{ key: 'services', wrong: expect.stringContaining('no room') }] };
+    expect(await three.register(services('m4/model'))).toMatchObject(refused);
+    // What was registered before stays, and counts as before.
+    expect(await two.register(services('m3/model', 'm4/model'))).toMatchObject(refused);
+    expect(world.catalog.offers().map(({ service }) => service)).toEqual(['m1/model', 'm2/model', 'm3/model']);
+    expect(await one.register(services('m1/model'))).toMatchObject({ type: 'registered' });
+    expect(await two.register(services('m3/model', 'm4/model'))).toMatchObject({ type: 'registered' });
+    two.kill();
+    await until(() => world.catalog.offers().length === 1);
+    const last = await world.dial();
+    expect(await last.register(services('m5/model'))).toMatchObject({ type: 'registered' });
+  });
+
+  test('a registration that is refused for another reason takes no room', async () => {
+    const world = await startWorld({ strangersServicesMax: 3 });
+    await (await world.dial()).register(services('m1/model'));
+    const other = await world.dial();
+    const taken = { ...documentOf().models[0], name: 'm2/model', provider_name: 'Seller of 1' };
+    expect(await other.register({ version: 1, models: [taken] })).toMatchObject({
+      type: 'refused',
+      problems: [{ key: 'provider_name' }],
+    });
+    expect(await (await world.dial()).register(services('m3/model'))).toMatchObject({ type: 'registered' });
+  });
+
+  test('providers that the operator names are no strangers', async () => {
+    const wallets = [solanaWallet(), solanaWallet(), solanaWallet()];
+    const providers = wallets.map(({ providerId }) => providerId);
+    const world = await startWorld({ strangersServicesMax: 1, providers });
+    for (const [at, wallet] of wallets.entries())
+      expect(await (await world.dial({ wallet })).register(services(`m${at}/model`))).toMatchObject({
+        type: 'registered',
+      });
+  });
 });
 
 test('a registration that was heard on another connection is refused on this one', async () => {

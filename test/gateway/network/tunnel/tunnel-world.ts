@@ -52,6 +52,8 @@ export interface WorldOptions {
   readonly providers?: readonly string[];
   readonly silenceMs?: number;
   readonly servicesMax?: number;
+  readonly strangersServicesMax?: number;
+  readonly graceMs?: number;
   readonly connectionsPerAddressMax?: number;
   readonly limits?: Partial<TunnelsLimits>;
   readonly isClosed?: (account: string) => Promise<boolean>;
@@ -75,7 +77,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     catalog,
     node: { id: 'this', url: null },
     now,
-    graceMs: 60_000,
+    graceMs: options.graceMs ?? 60_000,
     onError: () => {},
   });
   const registry: Registry = { ...real, ...options.registry?.(real) };
@@ -121,6 +123,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       providers: options.providers ?? 'anyone',
       silenceMs: options.silenceMs ?? 15_000,
       servicesMax: options.servicesMax ?? 100,
+      strangersServicesMax: options.strangersServicesMax ?? 20_000,
       connectionsPerAddressMax: options.connectionsPerAddressMax ?? 1_000,
     },
     domains: [DOMAIN],

@@ -1,4 +1,4 @@
-import { chunk, call as chatCall, eventsOf, usage } from '../../translated/support/transcript-upstream.ts';
+import { chunk, call as chatCall, completion, eventsOf, usage } from '../../translated/support/transcript-upstream.ts';
 import { event, startWireUpstream, type Reached, type WireAnswer } from '../../native/support/wire-upstream.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -16,15 +16,36 @@ export interface Asked {
   readonly tools: readonly OfferedTool[];
   /** Results of tools, from the first one on. */
   readonly results: readonly string[];
+  /** What was said, as JSON, from the first one on. */
+  readonly turns: readonly string[];
+  /** It asks for a compacted history, by the wire's own means. */
+  readonly compacts: boolean;
 }
 
 /** An answer of the model. `call.input` is a text where the tool takes one. */
 export interface Said {
   readonly thinking?: string;
   readonly text?: string;
-  readonly call?: { readonly id: string; readonly name: string; readonly input: Json | string };
+  readonly call?: {
+    readonly id: string;
+    readonly name: string;
+    readonly input: Json | string;
+    /** Of the tool's name, at `/responses`. */
+    readonly namespace?: string;
+  };
   /** It refuses a prompt of so many tokens. */
   readonly tooLong?: number;
+  /** Tokens that the answer reports. Default 20 and 9. 5 of the prompt came from a cache. */
+  readonly used?: Used;
+  /** The text begins, and nothing follows. */
+  readonly held?: boolean;
+  /** It fails before any content: with a status, or by a connection that breaks behind the first event. */
+  readonly dies?: 'behind its head' | 500 | 503;
+}
+
+export interface Used {
+  readonly prompt: number;
+  readonly completion: number;
 }
 
 export interface PlayedModel {
@@ -33,6 +54,9 @@ export interface PlayedModel {
   readonly asked: Asked[];
   /** Answers every request from now on. */
   answer: (asked: Asked) => Said;
+  /** Refuses and takes connections, as `WireUpstream` does. */
+  refuse(): void;
+  accept(): void;
   stop(): Promise<void>;
 }
 
@@ -45,7 +69,11 @@ export const SIGNATURE = 'EqQBCkgIBRABGAIiQDYyN2ZhYzE5';
 interface Played {
   tools(body: Json): readonly OfferedTool[];
   results(body: Json): readonly string[];
-  events(said: Said): string;
+  /** The member of a request that has what was said. */
+  readonly history: string;
+  events(said: Said & { readonly used: Used }, compacts: boolean): string;
+  /** An answer in one piece. */
+  whole(said: Said & { readonly used: Used }): object;
   refusal(tokens: number): object;
 }
 
@@ -55,12 +83,25 @@ export async function startPlayedModel(): Promise<PlayedModel> {
   upstream.answer = (reached): WireAnswer => {
     const { pathname } = new URL(reached.path, upstream.url);
     const wire = pathname.startsWith('/v1beta/models/') ? gemini : WIRES[pathname]!;
-    const asked = { reached, tools: wire.tools(reached.body), results: wire.results(reached.body) };
+    const turns = list(reached.body[wire.history]).map((turn) => JSON.stringify(turn));
+    const compacts = pathname.endsWith('/compact') || (turns.at(-1)?.includes('"compaction_trigger"') ?? false);
+    const asked = { reached, tools: wire.tools(reached.body), results: wire.results(reached.body), turns, compacts };
     played.asked.push(asked);
-    const said = played.answer(asked);
-    return said.tooLong === undefined
-      ? { text: wire.events(said), ...(wire === gemini ? { type: 'text/event-stream' } : {}) }
-      : { status: 400, text: JSON.stringify(wire.refusal(said.tooLong)) };
+    const said = { used: USED, ...played.answer(asked) };
+    if (said.tooLong !== undefined) return { status: 400, text: JSON.stringify(wire.refusal(said.tooLong)) };
+    if (typeof said.dies === 'number') return { status: said.dies, text: '{"error":{"message":"Overloaded"}}' };
+    const streams = wire === gemini ? reached.path.includes('alt=sse') : reached.body['stream'] === true;
+    if (!streams) {
+      const text = JSON.stringify(wire.whole(said));
+      return said.dies === undefined ? { text } : { text: text.slice(0, text.length / 2), breaks: true };
+    }
+    const type = 'text/event-stream';
+    const events = wire.events(said, compacts);
+    if (said.dies !== undefined)
+      return { text: wire === gemini ? ': \n\n' : events.slice(0, eventEnd(events)), type, breaks: true };
+    return said.held === true
+      ? { text: events.slice(0, eventEnd(events, events.indexOf(said.text!))), rest: new Promise(() => {}), type }
+      : { text: events, type };
   };
   const played: PlayedModel = {
     url: upstream.url,
@@ -68,10 +109,23 @@ export async function startPlayedModel(): Promise<PlayedModel> {
     answer: () => {
       throw new Error('no answer was given');
     },
+    refuse: () => upstream.refuse(),
+    accept: () => upstream.accept(),
     stop: () => upstream.stop(),
   };
   return played;
 }
+
+const USED: Used = { prompt: 20, completion: 9 };
+/** Where the event ends that has this place. */
+const eventEnd = (events: string, at = 0): number => {
+  const { 0: end, index } = /\r?\n\r?\n/.exec(events.slice(at))!;
+  return at + index + end.length;
+};
+
+let made = 0;
+/** Clients take what has the same id for one. */
+const newId = (kind: string): string => `${kind}_${++made}`;
 
 const list = (value: unknown) => (value ?? []) as readonly Json[];
 /** The text of a content that is one, or that has parts. */
@@ -83,13 +137,35 @@ const textOf = (content: unknown): string =>
         .join('');
 const jsonOf = (input: Json | string): string => (typeof input === 'string' ? input : JSON.stringify(input));
 
+const chatUsage = ({ prompt, completion: of }: Used) => ({
+  prompt_tokens: prompt,
+  completion_tokens: of,
+  total_tokens: prompt + of,
+  prompt_tokens_details: { cached_tokens: 5 },
+});
+const messagesUsage = ({ prompt, completion: of }: Used) => ({
+  input_tokens: prompt - 5,
+  cache_read_input_tokens: 5,
+  cache_creation_input_tokens: 0,
+  output_tokens: of,
+});
+const responsesUsage = ({ prompt, completion: of }: Used) => ({
+  input_tokens: prompt,
+  input_tokens_details: { cached_tokens: 5 },
+  output_tokens: of,
+  output_tokens_details: { reasoning_tokens: 0 },
+  total_tokens: prompt + of,
+});
+
 const chat: Played = {
+  history: 'messages',
   tools: ({ tools }) => list(tools).map((one) => one['function'] as OfferedTool),
   results: ({ messages }) =>
     list(messages)
       .filter(({ role }) => role === 'tool')
       .map(({ content }) => textOf(content)),
-  events: ({ thinking, text, call }) =>
+  whole: ({ text, used }) => completion({ content: text }, 'stop', chatUsage(used)),
+  events: ({ thinking, text, call, used }) =>
     eventsOf([
       chunk({ role: 'assistant', content: '' }),
       ...(thinking === undefined ? [] : [chunk({ reasoning_content: thinking })]),
@@ -105,7 +181,7 @@ const chat: Played = {
             }),
           ]),
       chunk({}, call === undefined ? 'stop' : 'tool_calls'),
-      usage(),
+      usage(chatUsage(used)),
     ]),
   refusal: (tokens) => ({
     error: {
@@ -116,7 +192,9 @@ const chat: Played = {
   }),
 };
 
+const anthropicsMessage = () => ({ id: newId('msg'), type: 'message', role: 'assistant', model: 'm', content: [] });
 const messages: Played = {
+  history: 'messages',
   tools: ({ tools }) =>
     list(tools).map(({ name, input_schema: parameters }) => ({ name, parameters }) as unknown as OfferedTool),
   results: ({ messages: turns }) =>
@@ -124,7 +202,14 @@ const messages: Played = {
       .flatMap(({ content }) => (Array.isArray(content) ? (content as readonly Json[]) : []))
       .filter(({ type }) => type === 'tool_result')
       .map(({ content }) => textOf(content)),
-  events({ thinking, text, call }) {
+  whole: ({ text, used }) => ({
+    ...anthropicsMessage(),
+    content: [{ type: 'text', text }],
+    stop_reason: 'end_turn',
+    stop_sequence: null,
+    usage: messagesUsage(used),
+  }),
+  events({ thinking, text, call, used: of }) {
     const blocks: (readonly [start: object, delta: readonly object[]])[] = [];
     if (thinking !== undefined)
       blocks.push([
@@ -140,11 +225,10 @@ const messages: Played = {
         { type: 'tool_use', id: call.id, name: call.name, input: {} },
         [{ type: 'input_json_delta', partial_json: jsonOf(call.input) }],
       ]);
-    const used = { input_tokens: 15, cache_read_input_tokens: 5, cache_creation_input_tokens: 0 };
-    const message = { id: 'msg_up', type: 'message', role: 'assistant', model: 'm', content: [] };
+    const used = messagesUsage(of);
     const stop = { stop_reason: null, stop_sequence: null };
     return [
-      event('message_start', { message: { ...message, ...stop, usage: { ...used, output_tokens: 1 } } }),
+      event('message_start', { message: { ...anthropicsMessage(), ...stop, usage: { ...used, output_tokens: 1 } } }),
       ...blocks.flatMap(([content_block, deltas], index) => [
         event('content_block_start', { index, content_block }),
         ...deltas.map((delta) => event('content_block_delta', { index, delta })),
@@ -152,7 +236,7 @@ const messages: Played = {
       ]),
       event('message_delta', {
         delta: { ...stop, stop_reason: call === undefined ? 'end_turn' : 'tool_use' },
-        usage: { ...used, output_tokens: 9 },
+        usage: used,
       }),
       event('message_stop', {}),
     ].join('');
@@ -166,48 +250,61 @@ const messages: Played = {
   }),
 };
 
+const compactionOf = (text: string) => ({ type: 'compaction', id: newId('cmp'), encrypted_content: text });
 const responses: Played = {
+  history: 'input',
   tools: ({ tools }) => list(tools) as unknown as readonly OfferedTool[],
   results: ({ input }) =>
     list(input)
       .filter(({ type }) => type === 'function_call_output' || type === 'custom_tool_call_output')
       .map(({ output }) => textOf(output)),
-  events({ thinking, text, call }) {
+  whole: ({ text, used }) => ({
+    id: newId('resp'),
+    object: 'response.compaction',
+    created_at: 1,
+    output: [compactionOf(text!)],
+    usage: responsesUsage(used),
+  }),
+  events({ thinking, text, call, used: of }, compacts) {
     const items: object[] = [];
+    const messageId = newId('msg');
     if (thinking !== undefined)
-      items.push({ type: 'reasoning', id: 'rs_up', summary: [], encrypted_content: 'gAAAAB-theirs' });
-    if (text !== undefined) {
+      items.push({ type: 'reasoning', id: newId('rs'), summary: [], encrypted_content: 'gAAAAB-theirs' });
+    if (compacts) items.push(compactionOf(text!));
+    else if (text !== undefined) {
       const content = [{ type: 'output_text', text, annotations: [] }];
-      items.push({ type: 'message', id: 'msg_up', role: 'assistant', status: 'completed', content });
+      items.push({ type: 'message', id: messageId, role: 'assistant', status: 'completed', content });
     }
     if (call !== undefined) {
-      const { id: call_id, name, input } = call;
+      const { id: call_id, name, input, namespace } = call;
       items.push(
         typeof input === 'string'
-          ? { type: 'custom_tool_call', id: 'ct_up', call_id, name, input, status: 'completed' }
-          : { type: 'function_call', id: 'fc_up', call_id, name, arguments: jsonOf(input), status: 'completed' },
+          ? { type: 'custom_tool_call', id: newId('ct'), call_id, name, input, status: 'completed' }
+          : {
+              type: 'function_call',
+              id: newId('fc'),
+              call_id,
+              name,
+              ...(namespace === undefined ? {} : { namespace }),
+              arguments: jsonOf(input),
+              status: 'completed',
+            },
       );
     }
     let sequence_number = 0;
     const next = (type: string, members: object) => event(type, { ...members, sequence_number: sequence_number++ });
-    const of = { id: 'resp_up', object: 'response', created_at: 1, model: 'm', error: null };
-    const used = {
-      input_tokens: 20,
-      input_tokens_details: { cached_tokens: 5 },
-      output_tokens: 9,
-      output_tokens_details: { reasoning_tokens: 0 },
-      total_tokens: 29,
-    };
+    const response = { id: newId('resp'), object: 'response', created_at: 1, model: 'm', error: null };
+    const used = responsesUsage(of);
     return [
-      next('response.created', { response: { ...of, status: 'in_progress', output: [], usage: null } }),
+      next('response.created', { response: { ...response, status: 'in_progress', output: [], usage: null } }),
       ...items.flatMap((item, output_index) => [
         next('response.output_item.added', { output_index, item }),
         ...('content' in item
-          ? [next('response.output_text.delta', { item_id: 'msg_up', output_index, content_index: 0, delta: text })]
+          ? [next('response.output_text.delta', { item_id: messageId, output_index, content_index: 0, delta: text })]
           : []),
         next('response.output_item.done', { output_index, item }),
       ]),
-      next('response.completed', { response: { ...of, status: 'completed', output: items, usage: used } }),
+      next('response.completed', { response: { ...response, status: 'completed', output: items, usage: used } }),
     ].join('');
   },
   refusal: (tokens) => ({
@@ -220,7 +317,18 @@ const responses: Played = {
   }),
 };
 
+const geminiUsage = ({ prompt, completion: of }: Used) => ({
+  promptTokenCount: prompt,
+  candidatesTokenCount: of,
+  totalTokenCount: prompt + of,
+});
 const gemini: Played = {
+  history: 'contents',
+  whole: ({ text, used }) => ({
+    candidates: [{ content: { role: 'model', parts: [{ text }] }, finishReason: 'STOP', index: 0 }],
+    usageMetadata: geminiUsage(used),
+    modelVersion: 'm',
+  }),
   tools: ({ tools }) =>
     list(tools)
       .flatMap(({ functionDeclarations }) => list(functionDeclarations))
@@ -230,15 +338,16 @@ const gemini: Played = {
       .flatMap(({ parts }) => list(parts))
       .filter(({ functionResponse }) => functionResponse !== undefined)
       .map(({ functionResponse }) => JSON.stringify(functionResponse)),
-  events({ thinking, text, call }) {
+  events({ thinking, text, call, used, held }) {
     const parts = [
       ...(thinking === undefined ? [] : [{ text: thinking, thought: true }]),
       ...(text === undefined ? [] : [{ text }]),
       ...(call === undefined
         ? []
         : [{ functionCall: { name: call.name, args: call.input }, thoughtSignature: SIGNATURE }]),
+      ...(held === true ? [{ text: '' }] : []),
     ];
-    const usageMetadata = { promptTokenCount: 20, candidatesTokenCount: 9, totalTokenCount: 29 };
+    const usageMetadata = geminiUsage(used);
     return parts
       .map((part, index) => ({
         candidates: [
@@ -267,4 +376,5 @@ const WIRES: Readonly<Record<string, Played>> = {
   '/v1/chat/completions': chat,
   '/v1/messages': messages,
   '/v1/responses': responses,
+  '/v1/responses/compact': responses,
 };

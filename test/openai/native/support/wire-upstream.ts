@@ -8,6 +8,8 @@ export interface Reached {
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
   readonly body: Record<string, unknown>;
+  /** Resolves when its connection is closed before the answer has ended. */
+  readonly left: Promise<void>;
 }
 
 export interface WireAnswer {
@@ -28,6 +30,10 @@ export interface WireUpstream {
   readonly reached: Reached[];
   /** Answers every request from now on. */
   answer: (request: Reached) => WireAnswer;
+  /** Refuses every connection from now on. Answers that are under way end. */
+  refuse(): void;
+  /** Takes connections again, at the same address. */
+  accept(): void;
   stop(): Promise<void>;
 }
 
@@ -39,10 +45,16 @@ export async function startWireUpstream(): Promise<WireUpstream> {
     request.setEncoding('utf8').on('data', (part: string) => (text += part));
     request.on('end', () => {
       const body = JSON.parse(text) as Record<string, unknown>;
-      const one = { path: request.url!, headers: request.headers, text, body };
+      const left = new Promise<void>((resolve) =>
+        response.once('close', () => {
+          if (!response.writableFinished) resolve();
+        }),
+      );
+      const one = { path: request.url!, headers: request.headers, text, body, left };
       reached.push(one);
       const { status = 200, type, headers, text: said, rest, breaks = false } = upstream.answer(one);
       const usual = body['stream'] === true && status === 200 ? 'text/event-stream' : 'application/json';
+      if (!server.listening) response.setHeader('connection', 'close');
       response.writeHead(status, { 'content-type': type ?? usual, ...headers });
       const end = (last: string) => {
         if (breaks) response.write(last, () => response.destroy());
@@ -55,16 +67,24 @@ export async function startWireUpstream(): Promise<WireUpstream> {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
   const upstream: WireUpstream = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    url: `http://127.0.0.1:${port}/v1`,
     reached,
     answer: () => {
       throw new Error('no answer was given');
     },
+    refuse() {
+      server.close();
+    },
+    accept() {
+      server.listen(port, '127.0.0.1');
+    },
     async stop() {
+      const closed = server.listening ? once(server, 'close') : undefined;
       server.close();
       server.closeAllConnections();
-      await once(server, 'close');
+      await closed;
     },
   };
   return upstream;

@@ -183,7 +183,10 @@ test('gateways of one database add to the same figures, and see what the others 
       await until(() => one.health.unsaved.figures().length + other.health.unsaved.figures().length === 0);
   }
   for (const { health } of [one, other]) {
-    await until(() => health.stats(a).requests === 100 && health.stats(b).flags['usage_missing'] === 50);
+    await until(() => {
+      const { requests, prompts } = health.stats(a);
+      return requests === 100 && prompts?.prompt === 500 && health.stats(b).flags['usage_missing'] === 50;
+    });
     expect(health.stats(a)).toMatchObject({
       requests: 100,
       failures: 50,

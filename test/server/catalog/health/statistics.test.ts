@@ -81,6 +81,15 @@ describe('what is known of an offer', () => {
     for (let other = 0; other < 10_000; other++) health.unreachable(offer({ provider: `P${other}` }));
     expect(health.stats(a).requests).toBe(0);
   });
+
+  test('stays while it is called, however many others are called once', () => {
+    const health = createHealth({ now: clock(), cooldownMs: 1000 });
+    for (let other = 0; other < 25_000; other++) {
+      if (other % 100 === 0) health.succeeded(a, sample(5));
+      health.succeeded(offer({ provider: `P${other}` }), sample(5));
+    }
+    expect(health.stats(a).requests).toBe(250);
+  });
 });
 
 test('a sliding count equals a recount of what lies in its window', () => {

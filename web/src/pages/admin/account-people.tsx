@@ -26,32 +26,24 @@ const keyColumns = (account: string): readonly Column<Key>[] => [
     head: 'Key',
     cell: (row) => (
       <>
-        <span className="font-medium break-words">{row.name}</span>
+        <span className="font-medium">{row.name}</span>
         <span className="block font-mono text-xs text-soft">{row.hash.slice(0, 12)}…</span>
       </>
     ),
   },
   { id: 'state', head: 'State', from: 'sm', cell: (row) => <KeyState of={row} /> },
   {
-    id: 'rate',
-    head: 'A minute',
-    align: 'right',
-    from: 'md',
-    cell: ({ requests_per_minute: rate }) => (rate == null ? '–' : formatNumber(rate)),
-  },
-  {
     id: 'limit',
     head: 'Limit',
     align: 'right',
     from: 'sm',
-    cell: ({ limit, limit_reset: reset }) =>
-      limit === null ? (
-        '–'
-      ) : (
-        <>
-          {formatUsd(limit)} <span className="text-sm text-soft">{reset ?? 'in all'}</span>
-        </>
-      ),
+    cell: ({ limit, limit_reset: reset, requests_per_minute: rate }) => (
+      <>
+        {limit === null ? '–' : formatUsd(limit)}
+        {limit !== null && <span className="block text-sm text-soft">{reset ?? 'in all'}</span>}
+        {rate !== null && <span className="block text-sm text-soft">{formatNumber(rate)} a minute</span>}
+      </>
+    ),
   },
   {
     id: 'usage',
@@ -86,7 +78,7 @@ const MEMBERS: readonly Column<Member>[] = [
     head: 'Member',
     cell: ({ account, name }) => (
       <>
-        <span className="font-medium break-words">{name === '' ? <AccountName account={account} /> : name}</span>
+        <span className="font-medium">{name === '' ? <AccountName account={account} /> : name}</span>
         {name !== '' && <span className="block font-mono text-xs break-all text-soft">{account}</span>}
       </>
     ),

@@ -43,7 +43,7 @@ export function Accounts({ pageOf }: { readonly pageOf: (account: string) => str
       head: 'Account',
       cell: (row) => (
         <>
-          <p className="font-medium break-words">
+          <p className="font-medium">
             <Link href={pageOf(row.id)} className="hover:underline">
               {row.label === '' ? <AccountName account={row.id} /> : row.label}
             </Link>

@@ -52,8 +52,7 @@ const columnsOf = (gateways: readonly Gateway[]): readonly Column<Gateway>[] => 
     head: 'Process',
     cell: (row) => (
       <>
-        <span className="font-medium break-all">{row.host}</span>{' '}
-        <span className="figures text-sm text-soft">{row.pid}</span>
+        <span className="font-medium">{row.host}</span> <span className="figures text-sm text-soft">{row.pid}</span>
       </>
     ),
   },

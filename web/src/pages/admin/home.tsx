@@ -333,12 +333,12 @@ const CUSTOMERS: readonly Column<Customer>[] = [
     id: 'account',
     head: 'Account',
     cell: ({ account, label }) => (
-      <Link href={accountPage(account)} className="font-medium break-words hover:underline">
+      <Link href={accountPage(account)} className="font-medium hover:underline">
         {label === '' ? <AccountName account={account} /> : label}
       </Link>
     ),
   },
-  ...SUMS_COLUMNS,
+  ...SUMS_COLUMNS.map(fromWide('failed')),
 ];
 
 const SERVICES: readonly Column<Service>[] = [
@@ -347,7 +347,7 @@ const SERVICES: readonly Column<Service>[] = [
     head: 'Service',
     cell: ({ primitive, service }) => (
       <>
-        <Link href={servicesPage(service)} className="font-medium break-words hover:underline">
+        <Link href={servicesPage(service)} className="font-medium hover:underline">
           {service}
         </Link>
         <span className="block text-sm text-soft">{KIND_NAMES[primitive as Kind]?.one ?? primitive}</span>
@@ -364,7 +364,7 @@ const PROVIDERS: readonly Column<Provider>[] = [
     head: 'Provider',
     cell: ({ provider, name, own, failing }) => (
       <>
-        <Link href={sellerPage(provider)} className="font-medium break-words hover:underline">
+        <Link href={sellerPage(provider)} className="font-medium hover:underline">
           {name ?? `${provider.slice(0, 8)}…`}
         </Link>
         <span className="block text-sm text-soft">{own ? 'in the configuration' : 'dialled in'}</span>

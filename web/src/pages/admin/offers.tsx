@@ -33,7 +33,7 @@ const named: Column<Offer> = {
   sort: ({ service }) => service,
   cell: (row) => (
     <>
-      <span className="font-medium break-words">{row.service}</span>
+      <span className="font-medium">{row.service}</span>
       <span className="block text-sm text-soft">
         {KIND_NAMES[row.primitive].one}
         {row.upstream_model !== null && row.upstream_model !== row.service && ` · ${row.upstream_model}`}
@@ -92,7 +92,7 @@ const figures: readonly Column<Offer>[] = [
     id: 'requests',
     head: 'Served',
     align: 'right',
-    from: 'md',
+    from: 'lg',
     sort: NUMBERS['requests']!,
     cell: ({ sums }) => formatNumber(sums.requests),
   },
@@ -100,7 +100,7 @@ const figures: readonly Column<Offer>[] = [
     id: 'failed',
     head: 'Failed',
     align: 'right',
-    from: 'md',
+    from: 'xl',
     sort: NUMBERS['failed']!,
     cell: ({ sums }) => <Failed of={sums} />,
   },
@@ -118,14 +118,14 @@ const figures: readonly Column<Offer>[] = [
     align: 'right',
     sort: ({ sums }) => (isUnknown(sums) && sums.margin_micro_usd === 0 ? null : sums.margin_micro_usd),
     cell: (row) => (
-      <>
+      <span className="max-sm:text-sm">
         <MarginOf sums={row.sums} />
         {row.sums.cost_micro_usd > 0 && (
-          <span className="block text-xs whitespace-nowrap text-soft">
+          <span className="block text-xs text-soft">
             cost <Money micro={row.sums.cost_micro_usd} />
           </span>
         )}
-      </>
+      </span>
     ),
   },
   {
@@ -152,12 +152,12 @@ function OfferState({ offer }: { readonly offer: Offer }): ReactNode {
       <Status status={status} uptime={uptime} />
       {status === 'degraded' && <FailingFor accounts={offer.failing_accounts} />}
       {since !== null && (
-        <span className="block text-xs whitespace-nowrap text-soft">
+        <span className="block text-xs text-soft">
           since <Time at={since} />
         </span>
       )}
       {reason !== null && (
-        <span className="block max-w-[28ch] text-sm break-words text-soft">
+        <span className="block max-w-[28ch] text-sm wrap-anywhere text-soft">
           {reason}
           {offer.status_call !== null && (
             <>
@@ -177,7 +177,7 @@ function OfferState({ offer }: { readonly offer: Offer }): ReactNode {
 function FailingFor({ accounts }: { readonly accounts: readonly string[] }): ReactNode {
   if (accounts.length === 0) return <span className="block text-sm text-soft">Its last call failed</span>;
   return (
-    <span title={accounts.join(', ')} className="block text-sm whitespace-nowrap">
+    <span title={accounts.join(', ')} className="block text-sm">
       Failing for {formatNumber(accounts.length)} {accounts.length === 1 ? 'account' : 'accounts'}
     </span>
   );

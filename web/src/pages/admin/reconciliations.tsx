@@ -20,9 +20,9 @@ const COLUMNS: readonly Column<Model>[] = [
   { id: 'model', head: 'Model', cell: ({ model }) => <span className="break-all">{model ?? 'All models'}</span> },
   { id: 'calls', head: 'Calls here', align: 'right', from: 'sm', cell: (row) => number(row.requests) },
   { id: 'billed_calls', head: 'There', align: 'right', from: 'sm', cell: (row) => number(row.billed_requests) },
-  { id: 'cost', head: 'Cost here', align: 'right', from: 'md', cell: (row) => amount(row.cost_micro_usd) },
+  { id: 'cost', head: 'Cost here', align: 'right', from: 'lg', cell: (row) => amount(row.cost_micro_usd) },
   { id: 'billed', head: 'Billed', align: 'right', cell: (row) => amount(row.billed_micro_usd) },
-  { id: 'charged', head: 'Charged', align: 'right', from: 'md', cell: (row) => amount(row.charged_micro_usdc) },
+  { id: 'charged', head: 'Charged', align: 'right', from: 'lg', cell: (row) => amount(row.charged_micro_usdc) },
   { id: 'margin', head: 'Margin', align: 'right', from: 'sm', cell: (row) => amount(row.margin_micro_usd) },
   {
     id: 'difference',

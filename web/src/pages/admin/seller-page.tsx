@@ -191,7 +191,7 @@ const PAYOUTS: readonly Column<Payout>[] = [
     head: 'Reference',
     cell: (row) => (
       <>
-        <span className="font-medium break-words">{row.reference}</span>
+        <span className="font-medium">{row.reference}</span>
         {row.undone_at !== null && <Badge tone="warn">undone</Badge>}
         {row.note !== '' && <span className="block text-sm break-words text-soft">{row.note}</span>}
       </>

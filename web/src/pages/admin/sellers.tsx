@@ -43,7 +43,7 @@ export function Sellers(): ReactNode {
       head: 'Provider',
       cell: (row) => (
         <>
-          <Link href={sellerPage(row.provider)} className="font-medium break-words hover:underline">
+          <Link href={sellerPage(row.provider)} className="font-medium hover:underline">
             {row.name ?? 'Never registered'}
           </Link>
           <p className="font-mono text-xs break-all text-soft">{row.provider}</p>
@@ -107,7 +107,7 @@ export function SellerActs({ seller }: { readonly seller: ActedSeller }): ReactN
     <span className="flex flex-wrap justify-end gap-2">
       {seller.earnings_micro_usdc > 0 && (
         <Button size="small" aria-label={`Book a payout to ${nameOf(seller)}`} onClick={() => setAct('pay')}>
-          Book a payout
+          Book <span className="max-sm:hidden">a payout</span>
         </Button>
       )}
       <Button

@@ -54,7 +54,7 @@ export function MarginOf({ sums }: { readonly sums: MarginSums }): ReactNode {
   return (
     <>
       <Margin micro={sums.margin_micro_usd} />
-      <span className="block text-xs whitespace-nowrap text-soft">
+      <span className="block text-xs text-soft">
         <OfUnknownCost sums={sums} />
       </span>
     </>

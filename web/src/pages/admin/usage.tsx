@@ -193,14 +193,14 @@ function FiguresView({
 /** The name of a row. An account has its id below, a key of one of several accounts has its account. */
 function Name({ of: row, by }: { readonly of: Row; readonly by: Group }): ReactNode {
   const { account, account_label: label } = row;
-  if (account === undefined) return <span className="font-medium break-words">{NAME[by](row)}</span>;
+  if (account === undefined) return <span className="font-medium">{NAME[by](row)}</span>;
   const name = label == null || label === '' ? <AccountName account={account} /> : label;
   return (
     <>
-      {by === 'key' && <span className="block font-medium break-words">{NAME.key(row)}</span>}
+      {by === 'key' && <span className="block font-medium">{NAME.key(row)}</span>}
       <Link
         href={accountPage(account)}
-        className={`block break-words ${by === 'key' ? 'text-sm link' : 'font-medium hover:underline'}`}
+        className={`block ${by === 'key' ? 'text-sm link' : 'font-medium hover:underline'}`}
       >
         {name}
       </Link>

@@ -29,7 +29,7 @@ export const COLUMNS: readonly Column<Row>[] = [
     id: 'abilities',
     head: 'Abilities',
     cell: (service) => <span className="block max-w-44 truncate text-sm text-soft">{abilitiesOf(service)}</span>,
-    from: 'lg',
+    from: 'xl',
   },
   {
     id: 'providers',
@@ -79,10 +79,13 @@ function calls(): Column<Row> {
 function Name({ service }: { readonly service: Service }): ReactNode {
   const { primitive, name, display_name, description, status, uptime } = service;
   return (
-    <span className="flex min-w-0 items-center gap-3">
+    <span className="flex min-w-0 items-center gap-2 sm:gap-3">
       <KindTile kind={primitive} />
       <span className="min-w-0 grow leading-5">
-        <Link href={servicePath(service)} className="row-link block truncate font-semibold hover:underline">
+        <Link
+          href={servicePath(service)}
+          className="row-link block font-semibold hover:underline max-sm:line-clamp-2 sm:truncate"
+        >
           {display_name}
         </Link>
         <span className="flex min-w-0 gap-2 text-sm text-soft">

@@ -76,7 +76,7 @@ function columnsOf(primitive: ServiceDetail['primitive']): readonly Column<Row>[
             id: 'throughput',
             head: 'Tokens / s',
             align: 'right',
-            from: 'md',
+            from: 'xl',
             sort: throughput,
             cell: (row: Row) => throughput(row)?.toFixed(0) ?? none,
           } as const,
@@ -112,7 +112,7 @@ function columnsOf(primitive: ServiceDetail['primitive']): readonly Column<Row>[
 function Effective({ row: { cache_hit_rate, effective_prompt_price } }: { readonly row: Row }): ReactNode {
   if (cache_hit_rate === null || effective_prompt_price === null) return null;
   return (
-    <span className="figures mt-1 block text-xs whitespace-nowrap text-soft">
+    <span className="figures mt-1 block text-xs text-soft">
       {formatUsd(effective_prompt_price)} in, {formatShare(cache_hit_rate)} cached
     </span>
   );

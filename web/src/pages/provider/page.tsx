@@ -103,7 +103,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 'w-full max-w-0',
     sort: ({ name }) => name,
     cell: (row) => (
-      <span className="flex min-w-0 items-center gap-3">
+      <span className="flex min-w-0 items-center gap-2 sm:gap-3">
         <KindTile kind={row.primitive} />
         <span className="min-w-0 leading-5">
           <Link href={servicePath(row)} className="row-link block truncate font-semibold hover:underline">

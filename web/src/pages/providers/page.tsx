@@ -19,7 +19,7 @@ const COLUMNS: readonly Column<Provider>[] = [
     width: 'w-full max-w-0',
     sort: ({ name }) => name.toLowerCase(),
     cell: ({ id, name }) => (
-      <span className="flex min-w-0 items-center gap-3">
+      <span className="flex min-w-0 items-center gap-2 sm:gap-3">
         <Initials name={name} />
         <span className="min-w-0 leading-5">
           <Link href={providerPath(id)} className="block truncate font-semibold hover:underline">
@@ -35,7 +35,7 @@ const COLUMNS: readonly Column<Provider>[] = [
     head: 'Offers',
     from: 'lg',
     cell: ({ primitives }) => (
-      <span className="text-sm whitespace-nowrap text-soft">
+      <span className="block w-max max-w-44 text-sm text-soft">
         {primitives.map((kind) => KIND_NAMES[kind].many.toLowerCase()).join(', ')}
       </span>
     ),
@@ -77,7 +77,7 @@ const COLUMNS: readonly Column<Provider>[] = [
     from: 'md',
     sort: ({ listed_since }) => listed_since,
     cell: ({ listed_since }) => (
-      <span className="text-sm text-soft">
+      <span className="inline-block w-max text-sm text-soft">
         <Time at={listed_since} />
       </span>
     ),

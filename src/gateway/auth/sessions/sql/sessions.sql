@@ -1,7 +1,9 @@
 -- name: insertSession
 INSERT INTO web_sessions (id, account, signed_in_by, key_hash, wallet, client, network, person, sid, created_at, seen_at,
   expires_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11)
+SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11
+-- $12 is the SHA-256 of the text of its key, which was not replaced meanwhile.
+WHERE NOT EXISTS (SELECT 1 FROM key_secrets WHERE secret = $12 AND ends_at IS NOT NULL)
 RETURNING *
 
 -- name: dropOldestSessions

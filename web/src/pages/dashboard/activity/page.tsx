@@ -312,13 +312,9 @@ function Groups({
       head: GROUPS.find(({ value }) => value === by)!.text,
       cell: ({ id, name }) =>
         FILTER[by] === null || id === '' ? (
-          <span className="font-medium break-words">{name}</span>
+          <span className="font-medium">{name}</span>
         ) : (
-          <Link
-            href={callsOf(FILTER[by], id, period)}
-            title="Its calls"
-            className="font-medium break-words hover:underline"
-          >
+          <Link href={callsOf(FILTER[by], id, period)} title="Its calls" className="font-medium hover:underline">
             {name}
           </Link>
         ),

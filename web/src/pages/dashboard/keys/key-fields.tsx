@@ -18,9 +18,20 @@ interface KeyDraft {
   readonly askAbove: string;
   /** `name=value` pairs with commas between. Empty means none. */
   readonly tags: string;
+  /** Empty: as the model says. */
+  readonly continues: '' | 'true' | 'false';
 }
 
-export const NEW_KEY: KeyDraft = { label: '', limit: '', reset: '', expires: '', services: '', askAbove: '', tags: '' };
+export const NEW_KEY: KeyDraft = {
+  label: '',
+  limit: '',
+  reset: '',
+  expires: '',
+  services: '',
+  askAbove: '',
+  tags: '',
+  continues: '',
+};
 
 /** The last day on which a key works. A key that stops at 00:00 does not work on that day. */
 const lastDay = (stops: string) => new Date(Date.parse(stops) - 1).toISOString().slice(0, 10);
@@ -33,6 +44,7 @@ export const draftOf = (key: ApiKey): KeyDraft => ({
   services: (key.allowed_services ?? []).join('\n'),
   askAbove: key.ask_above === null ? '' : String(key.ask_above),
   tags: tagsText(key.tags),
+  continues: key.continue === null ? '' : key.continue ? 'true' : 'false',
 });
 
 export const tagsText = (tags: ApiKey['tags']): string =>
@@ -61,7 +73,7 @@ export const patternsOf = (text: string): string[] | null => {
 const linesOf = (text: string) => [...new Set(text.split(/[\s,]+/).filter((name) => name !== ''))];
 
 /** The body of the request that creates the key. `faultOf` reports a limit that isn't a number. */
-export const bodyOf = ({ label, limit, reset, expires, services, askAbove, tags }: KeyDraft) => ({
+export const bodyOf = ({ label, limit, reset, expires, services, askAbove, tags, continues }: KeyDraft) => ({
   label: label.trim(),
   limit: limit.trim() === '' ? null : Number(limit),
   limit_reset: limit.trim() === '' || reset === '' ? null : reset,
@@ -70,6 +82,7 @@ export const bodyOf = ({ label, limit, reset, expires, services, askAbove, tags 
   allowed_services: patternsOf(services),
   ask_above: askAbove.trim() === '' ? null : Number(askAbove),
   tags: tagsOf(tags),
+  continue: continues === '' ? null : continues === 'true',
 });
 
 export const limitFault = ({ limit }: KeyDraft): string | null =>
@@ -80,6 +93,12 @@ const RESETS = [
   { value: 'daily', text: 'Each day' },
   { value: 'weekly', text: 'Each week' },
   { value: 'monthly', text: 'Each month' },
+];
+
+const CONTINUES = [
+  { value: '', text: 'As the model says' },
+  { value: 'true', text: 'Go on at the next model' },
+  { value: 'false', text: 'End with an error' },
 ];
 
 interface FieldsProps {
@@ -102,7 +121,7 @@ export function KeyFields(props: FieldsProps): ReactNode {
   );
 }
 
-const FOLDED = ['label', 'ask_above', 'tags'];
+const FOLDED = ['label', 'ask_above', 'tags', 'continue'];
 
 /** The same for a program that signs in, whose key must have an end. What most people leave as it is, is folded. */
 export function GrantFields(props: FieldsProps): ReactNode {
@@ -112,7 +131,7 @@ export function GrantFields(props: FieldsProps): ReactNode {
       <Budget {...props} />
       <LastDay {...props} hint="The program is signed out at 24:00 UTC of this day." />
       <Services {...props} />
-      <Fold name="Name, approvals, tags" open={FOLDED.some((field) => field in faults)}>
+      <Fold name="Name, approvals, tags, streams" open={FOLDED.some((field) => field in faults)}>
         <div className="grid gap-4">
           <Name {...props} />
           <CallRules {...props} />
@@ -186,14 +205,23 @@ function CallRules({ draft, onChange, faults = {} }: FieldsProps): ReactNode {
         error={faults['ask_above'] ?? null}
         onChange={({ target }) => onChange({ ...draft, askAbove: target.value })}
       />
-      <Field
-        label="Tags of all its calls"
-        hint="They group your spending. No request changes them."
-        placeholder="team=search, feature=summary"
-        value={draft.tags}
-        error={faults['tags'] ?? null}
-        onChange={({ target }) => onChange({ ...draft, tags: target.value })}
-      />
+      <div className="grid items-start gap-4 sm:grid-cols-2">
+        <Field
+          label="Tags of all its calls"
+          hint="They group your spending. No request changes them."
+          placeholder="team=search, feature=summary"
+          value={draft.tags}
+          error={faults['tags'] ?? null}
+          onChange={({ target }) => onChange({ ...draft, tags: target.value })}
+        />
+        <Select
+          label="A stream that breaks off"
+          hint="Where its request does not say it."
+          options={CONTINUES}
+          value={draft.continues}
+          onChange={({ target }) => onChange({ ...draft, continues: target.value as KeyDraft['continues'] })}
+        />
+      </div>
     </>
   );
 }

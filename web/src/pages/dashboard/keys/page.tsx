@@ -69,7 +69,7 @@ function Keys({ changeable, onNew }: { readonly changeable: boolean; readonly on
       cell: (key) => (
         <div className="min-w-0">
           <p className="flex flex-wrap items-center gap-x-2.5 gap-y-1">
-            <span className="font-medium break-words">{key.label}</span>
+            <span className="font-medium">{key.label}</span>
             <State of={key} />
           </p>
           <p className="text-sm text-soft">
@@ -82,10 +82,13 @@ function Keys({ changeable, onNew }: { readonly changeable: boolean; readonly on
               </>
             )}
           </p>
+          <div className="figures mt-1 max-w-44 sm:hidden">
+            <span className="text-sm text-soft">Spent</span> <Spent of={key} />
+          </div>
         </div>
       ),
     },
-    { id: 'spent', head: 'Spent', align: 'right', cell: (key) => <Spent of={key} /> },
+    { id: 'spent', head: 'Spent', align: 'right', from: 'sm', cell: (key) => <Spent of={key} /> },
     {
       id: 'services',
       head: 'Services',

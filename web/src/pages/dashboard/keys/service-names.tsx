@@ -38,7 +38,7 @@ export function ServiceNames({
           hint={
             names.length === 0
               ? 'Everything. Add names to allow only these.'
-              : 'files is a service, files/read one tool, files/* all its tools, -files/delete is taken away.'
+              : 'files is a service, files/read one tool, files/* all its tools, model:* all models, -files/delete is taken away.'
           }
           className="grow"
           list={id}

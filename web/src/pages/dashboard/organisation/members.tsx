@@ -23,7 +23,7 @@ export function Members({ role }: { readonly role: Role | null }): ReactNode {
       cell: (member) => (
         <div className="min-w-0">
           <p className="flex flex-wrap items-center gap-x-2.5 gap-y-1">
-            <span className="font-medium wrap-anywhere">{member.name}</span>
+            <span className="font-medium">{member.name}</span>
             <Badge>{member.role}</Badge>
           </p>
           <p className="text-sm text-soft">

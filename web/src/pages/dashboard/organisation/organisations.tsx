@@ -30,7 +30,7 @@ export function Organisations(): ReactNode {
       head: 'Name',
       cell: ({ label, account }) => (
         <div className="min-w-0">
-          <p className="font-medium wrap-anywhere">{label === '' ? account : label}</p>
+          <p className="font-medium">{label === '' ? account : label}</p>
           <p className="font-mono text-xs break-all text-soft">{account}</p>
         </div>
       ),

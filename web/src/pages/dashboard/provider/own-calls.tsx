@@ -20,7 +20,7 @@ const COLUMNS: readonly Column<OwnCall>[] = [
     head: 'Call',
     cell: ({ service, tool, id }) => (
       <>
-        <span className="font-medium break-all">{[service, tool].filter((part) => part !== null).join(' ')}</span>
+        <span className="font-medium">{[service, tool].filter((part) => part !== null).join(' ')}</span>
         <p className="font-mono text-xs break-all text-soft">{id}</p>
       </>
     ),

@@ -141,7 +141,7 @@ const COLUMNS: readonly Column<OwnService>[] = [
     cell: (row) => (
       <span className="flex items-center gap-2.5">
         {row.primitive !== null && <KindTile kind={row.primitive} size={30} />}
-        <span className="font-medium break-all">{row.name}</span>
+        <span className="font-medium">{row.name}</span>
       </span>
     ),
   },

@@ -16,7 +16,7 @@ const COLUMNS: readonly Column<Payout>[] = [
     head: 'Reference',
     cell: (row) => (
       <>
-        <span className="font-medium break-all">{row.reference}</span>
+        <span className="font-medium">{row.reference}</span>
         {row.note !== '' && <p className="text-sm text-soft">{row.note}</p>}
         {row.undone_at !== null && (
           <p className="text-sm text-soft">

@@ -69,7 +69,7 @@ function Sessions(): ReactNode {
       ),
     },
     { id: 'by', head: 'Signed in by', from: 'sm', cell: (row) => WAYS[row.signed_in_by] },
-    { id: 'since', head: 'Signed in', from: 'md', cell: (row) => <Time at={row.created_at} /> },
+    { id: 'since', head: 'Signed in', from: 'xl', cell: (row) => <Time at={row.created_at} /> },
     {
       id: 'from',
       head: 'From',
@@ -77,7 +77,7 @@ function Sessions(): ReactNode {
       cell: (row) => <span className="text-soft">{row.network ?? 'not known'}</span>,
     },
     { id: 'seen', head: 'Last used', from: 'sm', cell: (row) => <Time at={row.seen_at} /> },
-    { id: 'ends', head: 'Ends', from: 'lg', cell: (row) => <Time at={row.expires_at} /> },
+    { id: 'ends', head: 'Ends', from: 'xl', cell: (row) => <Time at={row.expires_at} /> },
     {
       id: 'end',
       head: <span className="sr-only">End</span>,

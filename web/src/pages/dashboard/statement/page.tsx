@@ -135,7 +135,7 @@ function Shown({ statement, account }: { readonly statement: Statement; readonly
         <table className="w-full text-sm">
           <thead>
             <tr className="border-b border-line text-left text-soft">
-              <th className="px-4 py-2 font-medium">Day</th>
+              <th className="px-4 py-2 font-medium max-sm:hidden">Day</th>
               <th className="px-4 py-2 font-medium">Movement</th>
               <th className="px-4 py-2 text-right font-medium">Amount</th>
               <th className="px-4 py-2 text-right font-medium max-sm:hidden">Balance</th>
@@ -144,8 +144,9 @@ function Shown({ statement, account }: { readonly statement: Statement; readonly
           <tbody>
             {movements.map((movement, index) => (
               <tr key={`${index} ${movement.at}`} className="break-inside-avoid border-b border-line align-top">
-                <td className="px-4 py-2 whitespace-nowrap">{movement.date}</td>
-                <td className="px-4 py-2 break-words">
+                <td className="px-4 py-2 whitespace-nowrap max-sm:hidden">{movement.date}</td>
+                <td className="px-4 py-2 wrap-anywhere">
+                  <p className="text-soft sm:hidden">{movement.date}</p>
                   {movement.service === null
                     ? KINDS[movement.kind]
                     : `${movement.calls.toLocaleString('en')} × ${movement.service}`}

@@ -38,6 +38,8 @@ export interface Answer {
   readonly steps: readonly Step[];
   readonly callId: string | null;
   readonly provider: string | null;
+  /** False: the provider goes on and bills if the reader stops it. null until its head came. */
+  readonly stops: boolean | null;
   /** Epoch milliseconds. */
   readonly startedAt: number;
   readonly firstAt: number | null;
@@ -62,6 +64,7 @@ export const beginAnswer = (): Answer => ({
   steps: [],
   callId: null,
   provider: null,
+  stops: null,
   startedAt: Date.now(),
   firstAt: null,
   endedAt: null,

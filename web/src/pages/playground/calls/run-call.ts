@@ -41,7 +41,12 @@ export async function runCall(
       json: { ...body, stream: true },
       signal: AbortSignal.any([signal, tooLong.signal]),
     });
-    put({ ...answer, callId: reply.headers.get('x-generation-id'), provider: reply.headers.get('x-provider') });
+    put({
+      ...answer,
+      callId: reply.headers.get('x-generation-id'),
+      provider: reply.headers.get('x-provider'),
+      stops: reply.headers.get('x-tollgate-stops') !== 'false',
+    });
     for await (const line of readEvents(reply)) {
       received += line.text.length;
       if (line.type === 'comment') put(takeComment(answer, line.text));

@@ -63,7 +63,9 @@ export const AnswerView = memo(function AnswerView({
         <p className="text-sm text-soft">
           {agent
             ? 'You canceled it. What the agent had given by then is charged.'
-            : 'You stopped it. What had been produced by then is charged.'}
+            : answer.stops === false
+              ? 'You stopped it, but its provider goes on for a while. What it makes is charged.'
+              : 'You stopped it. What had come by then is charged.'}
         </p>
       )}
       {fault !== null && <CallFaultNote fault={fault} onAgain={onAgain} />}

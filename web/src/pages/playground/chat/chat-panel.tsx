@@ -3,6 +3,7 @@ import { useCallback, useEffect, useRef, useState, type ReactNode } from 'react'
 import { Badge } from '../../../ui/badge.tsx';
 import { Button } from '../../../ui/button.tsx';
 import { BarActions } from '../bar-actions.tsx';
+import type { Answer } from '../calls/answer.ts';
 import type { Service } from '../catalogue.ts';
 import { CodeDialog } from '../code/code-dialog.tsx';
 import { codeOfChat } from '../code/code-of-chat.ts';
@@ -15,7 +16,7 @@ import { MostCost } from '../most-cost.tsx';
 import { bodyOf, costSoFar, quoteBodyOf, type Said, type Turn } from './turn.ts';
 import { useChat } from './use-chat.ts';
 
-/** The page scrolls with a growing answer if the reader is within this distance of its end. */
+/** The page scrolls with a growing answer if the reader is within this distance of the panel's end. */
 const FOLLOW_PX = 160;
 
 /** A conversation with a model or an agent. */
@@ -29,7 +30,7 @@ export default function ChatPanel({
   const chat = useChat(service);
   const { turns, settings, busy } = chat;
   const [open, setOpen] = useState<'settings' | 'code' | null>(null);
-  const { setList, follow } = useFollow();
+  const { panel, setList, follow } = useFollow();
   const say = (said: Said) => {
     chat.say(said);
     follow();
@@ -37,7 +38,7 @@ export default function ChatPanel({
   const set = countSettings(settings);
   const last = turns.at(-1);
   return (
-    <div className="mx-auto flex max-w-[50rem] flex-col">
+    <div ref={panel} className="mx-auto flex max-w-[50rem] flex-col">
       <BarActions>
         {turns.length > 0 && (
           <Button tone="quiet" onClick={chat.clear}>
@@ -94,6 +95,7 @@ export default function ChatPanel({
           )}
           onSay={say}
           stopWord={service.kind === 'agent' ? 'Cancel' : 'Stop'}
+          whatStopDoes={whatStopDoes(service, last?.answer)}
           onStop={chat.stop}
         />
       </div>
@@ -112,6 +114,14 @@ export default function ChatPanel({
       />
     </div>
   );
+}
+
+/** Says before the button is pressed what it does to the cost. */
+function whatStopDoes({ kind, listed }: Service, answer: Answer | undefined): string {
+  if (kind === 'agent') return 'Cancel tells the agent: what it has given by then is charged';
+  return (answer?.stops ?? listed.stops) === false
+    ? 'Stop does not stop this provider: it goes on for a while, and what it makes is charged'
+    : 'Stop ends it within a second: what has come by then is charged';
 }
 
 /** USD for all answers so far. */
@@ -162,10 +172,11 @@ function SaidView({ turn }: { readonly turn: Turn }): ReactNode {
 
 /** Keeps the end of the growing conversation visible, unless the reader has scrolled away. */
 function useFollow() {
+  const panel = useRef<HTMLDivElement>(null);
   const [list, setList] = useState<HTMLOListElement | null>(null);
   const follows = useRef(false);
   useEffect(() => {
-    const look = () => (follows.current = restBelow() < FOLLOW_PX);
+    const look = () => (follows.current = restBelow(panel.current) < FOLLOW_PX);
     addEventListener('scroll', look, { passive: true });
     return () => removeEventListener('scroll', look);
   }, []);
@@ -173,20 +184,25 @@ function useFollow() {
     if (list === null) return;
     let height = list.clientHeight;
     const grown = new ResizeObserver(() => {
-      if (list.clientHeight > height && follows.current) scrollTo(0, document.documentElement.scrollHeight);
+      if (list.clientHeight > height && follows.current) scrollToEnd(panel.current);
       height = list.clientHeight;
     });
     grown.observe(list);
     return () => grown.disconnect();
   }, [list]);
   return {
+    panel,
     setList,
     follow() {
       follows.current = true;
       // Waits until the new message is rendered.
-      requestAnimationFrame(() => scrollTo(0, document.documentElement.scrollHeight));
+      requestAnimationFrame(() => scrollToEnd(panel.current));
     },
   };
 }
 
-const restBelow = () => document.documentElement.scrollHeight - innerHeight - scrollY;
+/** Pixels of the panel below the window. */
+const restBelow = (panel: Element | null): number => (panel?.getBoundingClientRect().bottom ?? 0) - innerHeight;
+
+/** Leaves the footer below the window, so that a short conversation keeps the bar above it. */
+const scrollToEnd = (panel: Element | null): void => scrollBy(0, Math.max(0, restBelow(panel)));

@@ -6,6 +6,11 @@ import { exactUsd } from '../../../ui/exact-usd.ts';
 import { PICTURE_TYPES, readPictures } from './attachments.ts';
 import type { Said } from './turn.ts';
 
+/** On a phone the keyboard would cover the suggestions. */
+const focusAtDesk = (box: HTMLTextAreaElement | null): void => {
+  if (matchMedia('(pointer: fine)').matches) box?.focus({ preventScroll: true });
+};
+
 /** The text field for a message. Enter sends it, Shift+Enter starts a new line. */
 export function Composer({
   to,
@@ -15,6 +20,7 @@ export function Composer({
   spent,
   most,
   stopWord,
+  whatStopDoes,
   onSay,
   onStop,
 }: {
@@ -30,6 +36,8 @@ export function Composer({
   /** Shows what a message would cost at most. null: nothing is written yet. */
   readonly most: (said: Said | null) => ReactNode;
   readonly stopWord: 'Stop' | 'Cancel';
+  /** Shown while an answer comes. */
+  readonly whatStopDoes: string;
   readonly onSay: (said: Said) => void;
   readonly onStop: () => void;
 }): ReactNode {
@@ -72,6 +80,7 @@ export function Composer({
       )}
       <textarea
         rows={2}
+        ref={focusAtDesk}
         aria-label={`Message to ${to}`}
         placeholder={`Message ${to}`}
         value={text}
@@ -91,7 +100,7 @@ export function Composer({
       <div className="flex items-center gap-2 pt-1">
         {pictures && <AttachButton onFiles={(files) => void add(files)} />}
         <span className="figures min-w-0 grow pl-1.5 text-sm text-soft">
-          {most(can ? { text: text.trim(), images } : null)}
+          {busy ? whatStopDoes : most(can ? { text: text.trim(), images } : null)}
           {spent > 0 && (
             <>
               {' '}

@@ -1,1 +1,0 @@
-import{Q as e}from"./parts-BCVdmhEq.js";import{l as t,o as n}from"./first-paint-DxzoRzXn.js";var r=(t,r,i=[])=>({id:`curl`,name:`curl`,code:n(`${e.base_url}${t}`,r,{more:i})}),i=(e,n)=>({id:`sent`,name:`As sent`,code:`POST ${e}\nContent-Type: application/json\n\n${t(n)}`,note:`This page sends it with your session. Programs send an API key in its place.`});export{i as n,r as t};

@@ -1,0 +1,1 @@
+export{t as AlertList,n as GatewayTable,r as default,i as problemsOf}from"./gateways-CS7sfXDN.js";

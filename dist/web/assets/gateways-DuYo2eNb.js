@@ -1,1 +1,0 @@
-export{t as AlertList,n as GatewayTable,r as default,i as problemsOf}from"./gateways-BbMShZsi.js";

@@ -1,1 +1,0 @@
-import{Q as e}from"./parts-BCVdmhEq.js";var t=`tollgate.stay-away`,n=()=>e.mode===`development`&&localStorage.getItem(t)===null;function r(e){e?localStorage.setItem(t,`1`):localStorage.removeItem(t)}export{r as n,n as t};

@@ -1,1 +1,0 @@
-import{at as e}from"./parts-BCVdmhEq.js";import{g as t}from"./frame-hvPi8U-1.js";var n=t();function r({list:t,text:r}){return t.hasNextPage?(0,n.jsx)(`div`,{className:`flex justify-center border-t border-line p-3`,children:(0,n.jsx)(e,{size:`small`,busy:t.isFetchingNextPage,onClick:()=>void t.fetchNextPage(),children:r})}):null}export{r as t};

@@ -1,0 +1,1 @@
+export{n as Usage,t as default}from"./usage-DyFyLfOl.js";

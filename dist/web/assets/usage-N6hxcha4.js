@@ -1,1 +1,0 @@
-export{n as Usage,t as default}from"./usage-Cg60KLPZ.js";
