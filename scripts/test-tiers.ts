@@ -4,7 +4,8 @@
 //
 // A test file needs more than this process when it, or a file of test/ that it imports, starts a program, a browser or
 // a chain, or asks for the run's PostgreSQL or Redis. A file that runs its tests on both databases (`ENGINES`) is in
-// both tiers: `npm test` runs them on the embedded one, `npm run test:full` on both.
+// both tiers: `npm test` runs them on the embedded one, `npm run test:full` on PostgreSQL. One that only the full run
+// has asks for `BOTH_ENGINES`, unless one of them is enough by day.
 import { readdirSync, readFileSync } from 'node:fs';
 import path, { dirname, join, relative, resolve, sep } from 'node:path';
 

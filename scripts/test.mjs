@@ -23,6 +23,8 @@ const CHECKOUT = resolve(import.meta.dirname ?? new URL('.', import.meta.url).pa
 const BIN = join(CHECKOUT, 'node_modules', '.bin');
 const SLOWEST_TOLD = 10;
 const FAILURES_TOLD = 40;
+/** Files that may fail beside others, and pass alone. If more fail, something is broken. */
+const AGAIN_MAX = 4;
 const REPORT = join(CHECKOUT, '.cache', `test-report-${process.pid}.json`);
 
 const args = process.argv.slice(2);
@@ -235,16 +237,43 @@ async function run({ name, tool, args: toolArgs }) {
 async function runTests(only) {
   console.log('\n> tests: vitest run');
   const started = performance.now();
+  const first = await runVitest([...(changedOnly ? ['--changed', '--passWithNoTests'] : []), ...only]);
+  const last = await runAgain(first);
+  return { ...countTests(last), code: last.code, seconds: (performance.now() - started) / 1000 };
+}
+
+/**
+ * Runs the files that failed once more, with nothing beside them, and returns the results with theirs. On a machine that
+ * does much else, one of many thousand tests may fail for want of time; a fault fails again. Which passed only then is
+ * told, because the test is at fault.
+ */
+async function runAgain(first) {
+  const failed = (first.files ?? []).filter(({ status }) => status === 'failed').map(({ name }) => name);
+  if (first.code === 0 || !whole || deep || interrupted) return first;
+  if (failed.length === 0 || failed.length > AGAIN_MAX) return first;
+  console.log(`\n> tests that failed, once more and alone: ${failed.map(nameOf).join(' ')}`);
+  const again = await runVitest(['--no-file-parallelism', ...failed.map(nameOf)]);
+  if (again.files === null) return first;
+  const passed = again.files.filter(({ status }) => status !== 'failed').map(({ name }) => name);
+  const unsteady = first.files.filter(({ name }) => passed.includes(name)).flatMap(failuresOf);
+  const rest = first.files.filter(({ name }) => !failed.includes(name));
+  return { code: again.code, files: [...rest, ...again.files], unsteady };
+}
+
+/** The exit code, and the results of each file; null if vitest ended before it wrote them. */
+async function runVitest(vitestArgs) {
   const code = await execute(node.file, [
     join(CHECKOUT, 'node_modules/vitest/vitest.mjs'),
     'run',
     '--reporter=default',
     '--reporter=json',
     `--outputFile.json=${REPORT}`,
-    ...(changedOnly ? ['--changed', '--passWithNoTests'] : []),
-    ...only,
+    ...vitestArgs,
   ]);
-  return { ...countTests(code), code, seconds: (performance.now() - started) / 1000 };
+  if (!existsSync(REPORT)) return { code, files: null, unsteady: [] };
+  const { testResults: files } = JSON.parse(readFileSync(REPORT, 'utf8'));
+  rmSync(REPORT);
+  return { code, files, unsteady: [] };
 }
 
 /** Runs a program and returns its exit code. Its output goes to this process's, or into `output` if that is given. */
@@ -274,31 +303,30 @@ function execute(file, fileArgs, output) {
 }
 
 /** A file that failed to load, or whose hooks failed, has no failed test, but counts as a failure. */
-function countTests(code) {
-  if (!existsSync(REPORT))
-    return { passed: 0, failed: 1, known: 0, skipped: 0, failures: [], slowest: [], complete: false };
-  const report = JSON.parse(readFileSync(REPORT, 'utf8'));
-  rmSync(REPORT);
-  const brokenFiles = report.testResults.filter(
+function countTests({ code, files, unsteady }) {
+  if (files === null)
+    return { passed: 0, failed: 1, known: 0, skipped: 0, failures: [], unsteady, slowest: [], complete: false };
+  const tests = files.flatMap(({ assertionResults }) => assertionResults);
+  const countOf = (...statuses) => tests.filter(({ status }) => statuses.includes(status)).length;
+  const brokenFiles = files.filter(
     (file) => file.status === 'failed' && !file.assertionResults.some((test) => test.status === 'failed'),
   ).length;
-  const failed = report.numFailedTests + brokenFiles;
-  const failures = report.testResults.flatMap(failuresOf);
+  const failed = countOf('failed') + brokenFiles;
+  const failures = files.flatMap(failuresOf);
   // Tests that are expected to fail, and did: vitest reports them as passed.
-  const known = report.testResults
-    .flatMap(({ assertionResults }) => assertionResults)
-    .filter(({ status, meta }) => status === 'passed' && meta?.isKnownFailure === true).length;
+  const known = tests.filter(({ status, meta }) => status === 'passed' && meta?.isKnownFailure === true).length;
   if (failed === 0 && code !== 0) failures.push('An error outside of every test: look for "Unhandled" above');
   return {
     failures,
-    slowest: report.testResults.map(({ name, startTime, endTime }) => ({
+    unsteady,
+    slowest: files.map(({ name, startTime, endTime }) => ({
       name: nameOf(name),
       seconds: (endTime - startTime) / 1000,
     })),
-    passed: report.numPassedTests - known,
+    passed: countOf('passed') - known,
     known,
     failed: failed === 0 && code !== 0 ? 1 : failed,
-    skipped: report.numPendingTests + report.numTodoTests,
+    skipped: countOf('pending', 'skipped', 'todo'),
     complete: true,
   };
 }
@@ -334,6 +362,10 @@ function summarise() {
     console.log('\nFailed tests');
     for (const line of tests.failures.slice(0, FAILURES_TOLD)) console.log(`  ${line}`);
     if (tests.failures.length > FAILURES_TOLD) console.log(`  … and ${tests.failures.length - FAILURES_TOLD} more`);
+  }
+  if ((tests.unsteady ?? []).length > 0) {
+    console.log('\nFailed beside others, passed alone: these tests need mending');
+    for (const line of tests.unsteady) console.log(`  ${line}`);
   }
   console.log('\nSummary');
   for (const { name, ok, seconds } of results)

@@ -4,7 +4,7 @@ import { audit, createLedger, createPriceBook } from '#billing/compose';
 import type { Ledger, LockRecord } from '#billing';
 import { priceId } from '#billing/amounts';
 import { adHoc } from '../support/ad-hoc.ts';
-import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
+import { BOTH_ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 import { FLUSH_MODES, lateEnds } from '../support/flush-modes.ts';
 import { BUDGETS, commands, PROVIDERS, RATES, treeCommands, type Command } from '../support/ledger-commands.ts';
 import { createOracleLedger, type OracleLedger } from '../support/oracle-ledger.ts';
@@ -33,7 +33,7 @@ const LEASED = adHoc(
 const CHAINS = adHoc('SELECT count(DISTINCT chain) AS chains FROM journal_batches');
 const WIPE = TABLES.map((table) => ({ statement: adHoc(`DELETE FROM ${table}`) }));
 
-describe.each(ENGINES.flatMap((name) => FLUSH_MODES.map(([mode, flushMs]) => [name, mode, flushMs] as const)))(
+describe.each(BOTH_ENGINES.flatMap((name) => FLUSH_MODES.map(([mode, flushMs]) => [name, mode, flushMs] as const)))(
   '%s, %s',
   (name, _mode, flushMs) => {
     let engine: OpenedEngine | undefined;
@@ -81,7 +81,7 @@ describe.each(ENGINES.flatMap((name) => FLUSH_MODES.map(([mode, flushMs]) => [na
  * Money that several gateways spend moves between their leases. Whatever gateway is asked, it must decide as if there
  * were one.
  */
-describe.each(ENGINES.filter((name) => name === 'postgres'))('three gateways of %s', (name) => {
+describe.each(BOTH_ENGINES.filter((name) => name === 'postgres'))('three gateways of %s', (name) => {
   let engine: OpenedEngine;
   beforeAll(async () => {
     engine = await openEngine(name);

@@ -1,6 +1,6 @@
 import { afterEach, expect, inject, test } from 'vitest';
 import { begin, chatLine, clientAt, ended, until } from '../openai/batches/support/batch-client.ts';
-import { ENGINES, type EngineName } from '../support/engines.ts';
+import { BOTH_ENGINES, type EngineName } from '../support/engines.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
 import { startGatewayHere, type GatewayHere } from '../support/gateway-here.ts';
 import { startProvider, type TestProvider } from '../support/provider.ts';
@@ -63,7 +63,7 @@ async function open(engine: EngineName, batches: string): Promise<World> {
 const lines = (model: string, count: number) =>
   Array.from({ length: count }, (_, at) => chatLine(`line-${at}`, 'ping !tokens:5', { model }));
 
-test.each(ENGINES)(
+test.each(BOTH_ENGINES)(
   'a batch of one account ends while those of two others hold all that they get: %s',
   async (engine) => {
     const { slow, gateways, clientOf } = await open(engine, 'lines_at_once = 8\naccount_lines_at_once = 4');

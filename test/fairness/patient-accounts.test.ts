@@ -4,7 +4,7 @@ import { checkPlaces, linePlaces, runPlaces, uploadPlace } from '../../src/opena
 import { createGuardedFetch } from '../../src/gateway/network/upstream/guarded-fetch.ts';
 import type { JobPlace, Places } from '#wire';
 import { adHoc } from '../support/ad-hoc.ts';
-import { ENGINES, openEngine, type EngineName } from '../support/engines.ts';
+import { BOTH_ENGINES, openEngine, type EngineName } from '../support/engines.ts';
 import { listenForNews } from '../gateway/webhooks/webhook-world.ts';
 
 // A greedy account has all that it gets. A patient one has its turn before the rest of the greedy one.
@@ -57,7 +57,7 @@ test('notices of budgets of many accounts, whose receiver does not answer, are s
   expect(await begun()).toBe(64);
 });
 
-test.each(ENGINES)('notices of budgets, whose receiver does not answer: %s', async (engine) => {
+test.each(BOTH_ENGINES)('notices of budgets, whose receiver does not answer: %s', async (engine) => {
   const { notices, due } = await openNotices(engine);
   const [silent, quick] = [await listenForNews(() => {}), await listenForNews()];
   await due('greedy', silent.url, 100, 1);

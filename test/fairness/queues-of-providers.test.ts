@@ -1,7 +1,7 @@
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { begin, chatLine, clientAt, ended, until } from '../openai/batches/support/batch-client.ts';
 import { startBatchProvider, textOf, type BatchProvider } from '../support/batch-provider.ts';
-import { ENGINES, type EngineName } from '../support/engines.ts';
+import { BOTH_ENGINES, type EngineName } from '../support/engines.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
 import { modelBlock, startSpine, UNHURRIED } from '../support/spine.ts';
 
@@ -49,7 +49,7 @@ const batchOf = (client: ReturnType<typeof clientAt>, name: string) =>
 const live = ({ batches }: BatchProvider) => batches.filter(({ status }) => LIVE.includes(status));
 const nameOf = ({ lines }: BatchProvider['batches'][number]) => textOf(lines[0]!).split(' ')[0];
 
-test.each(ENGINES)('an account has at most as much of a queue as it leaves free: %s', async (engine) => {
+test.each(BOTH_ENGINES)('an account has at most as much of a queue as it leaves free: %s', async (engine) => {
   const { provider, spine, greedy, patient } = await world(engine, 'provider_bytes_max = 4000');
   const many = await Promise.all(Array.from({ length: 6 }, () => batchOf(greedy, 'greedy')));
   // At least: more than the share must be a difference, and not a long wait.

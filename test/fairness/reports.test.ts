@@ -1,11 +1,11 @@
 import { expect, inject, it, onTestFinished } from 'vitest';
 import { ask, startSpine, UNHURRIED } from '../support/spine.ts';
-import { ENGINES } from '../support/engines.ts';
+import { BOTH_ENGINES } from '../support/engines.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
 
 // Reports are read in threads or connections of their own, and every account may request them.
 
-it.each(ENGINES)(
+it.each(BOTH_ENGINES)(
   'an account that requests many reports at once gets a few, and others theirs, on %s',
   async (engine) => {
     const fresh = engine === 'postgres' ? await freshDatabase(inject('postgresUrl')) : null;

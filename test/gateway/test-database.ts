@@ -1,9 +1,9 @@
 import { expect, onTestFinished } from 'vitest';
 import type { OpenDatabase } from '#store';
 import { adHoc } from '../support/ad-hoc.ts';
-import { ENGINES, openEngine, type EngineName } from '../support/engines.ts';
+import { BOTH_ENGINES, ENGINES, openEngine, type EngineName } from '../support/engines.ts';
 
-export { ENGINES, type EngineName };
+export { BOTH_ENGINES, ENGINES, type EngineName };
 
 /** An empty database that is gone when the test is. */
 export async function openTestDatabase(engine: EngineName): Promise<OpenDatabase> {

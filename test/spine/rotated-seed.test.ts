@@ -12,7 +12,7 @@ import { CLUSTER_TOML, reachable } from '../support/cluster.ts';
 import { dialIn, offeredModel } from '../support/dial-in.ts';
 import { startProvider } from '../support/provider.ts';
 import { newDataDirectory } from '../support/data-directory.ts';
-import { ENGINES } from '../support/engines.ts';
+import { BOTH_ENGINES } from '../support/engines.ts';
 import { freshDatabase, type FreshDatabase } from '../support/fresh-database.ts';
 import { IDENTITY_SEED, MODEL, modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { solanaWallet } from '../support/wallets.ts';
@@ -27,7 +27,7 @@ const OWN_KEY = 'sk-own-0123456789-abcdefgh-WXYZ';
 const WEBHOOK = { url: 'https://receiver.example/budgets', secret: 'a long random secret' };
 const SEALED = adHoc('SELECT sealed FROM provider_keys UNION ALL SELECT sealed FROM account_webhooks ORDER BY sealed');
 
-describe.each(ENGINES)('%s', (engine) => {
+describe.each(BOTH_ENGINES)('%s', (engine) => {
   let fresh: FreshDatabase | null = null;
   let vendor: Awaited<ReturnType<typeof startVendor>>;
   beforeEach(async () => {

@@ -19,9 +19,15 @@ export interface OpenedEngine {
 
 export type EngineName = 'sqlite' | 'postgres';
 
-/** The databases of tests that run on each. `npm test` starts no server: it has the embedded one alone. */
+/** The databases of tests that only the full run has. */
+export const BOTH_ENGINES: readonly EngineName[] = ['sqlite', 'postgres'];
+
+/**
+ * The databases of all other tests that run on each. `npm test` starts no server, so it has the embedded one alone; the
+ * full run, which comes after it, has the other.
+ */
 export const ENGINES: readonly EngineName[] =
-  process.env['TOLLGATE_TESTS'] === 'everyday' ? ['sqlite'] : ['sqlite', 'postgres'];
+  { everyday: ['sqlite' as const], full: ['postgres' as const] }[process.env['TOLLGATE_TESTS'] ?? ''] ?? BOTH_ENGINES;
 
 /** Opens a database of either engine without rows. A test may bring another `openDatabase`. */
 export async function openEngine(engine: EngineName, openDatabase: typeof openReal = openReal): Promise<OpenedEngine> {

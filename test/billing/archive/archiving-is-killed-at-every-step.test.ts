@@ -8,7 +8,7 @@ import { registeredArchives } from '#billing';
 import { openDatabase, type OpenDatabase } from '#store';
 import { aDay, createClock, dayAt, faults } from '../../support/archived-books.ts';
 import { emptyDataDirectory } from '../../support/data-directory.ts';
-import { ENGINES } from '../../support/engines.ts';
+import { BOTH_ENGINES } from '../../support/engines.ts';
 import { freshDatabase } from '../../support/fresh-database.ts';
 import { createMutant, type Mutant, type Mutation } from '../../support/mutant.ts';
 import { someOf } from '../../support/some-of.ts';
@@ -85,7 +85,7 @@ const run = promisify(execFile);
 /** The embedded database has its journal in the log. */
 const OF_TABLES = 'while groups are dropped';
 
-describe.each(ENGINES)('an archive on %s', (engine) => {
+describe.each(BOTH_ENGINES)('an archive on %s', (engine) => {
   // By day each step on one of the engines.
   const steps = someOf(STEPS, 2, engine === 'postgres' ? 1 : 0);
   test.each(steps.filter(([step]) => engine === 'postgres' || step !== OF_TABLES))(

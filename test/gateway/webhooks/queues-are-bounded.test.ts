@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { WEBHOOK_BODY_BYTES_MAX } from '../../../src/gateway/webhooks/webhook.ts';
 import { adHoc } from '../../support/ad-hoc.ts';
-import { ENGINES } from '../../support/engines.ts';
+import { BOTH_ENGINES } from '../../support/engines.ts';
 import { solanaWallet } from '../../support/wallets.ts';
 import { ALICE, event, hook, KEY, listenForNews, openWorld } from './webhook-world.ts';
 
 const down = () => listenForNews((_got, response) => void response.writeHead(503).end());
 
-describe.each(ENGINES)('what waits on %s', (engine) => {
+describe.each(BOTH_ENGINES)('what waits on %s', (engine) => {
   test('for one webhook is so much: the oldest is dropped', async () => {
     const { gateway, clock } = await openWorld(engine);
     const webhooks = gateway({ queueLimits: { perWebhookMax: 3 } });

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { adHoc } from '../../support/ad-hoc.ts';
-import { ENGINES } from '../../support/engines.ts';
+import { BOTH_ENGINES } from '../../support/engines.ts';
 import { freshDatabase, type FreshDatabase } from '../../support/fresh-database.ts';
 import { newDataDirectory } from '../../support/data-directory.ts';
 import { IDENTITY_SEED, startSpine } from '../../support/spine.ts';
@@ -12,7 +12,7 @@ import { makePlace } from './tollgate.ts';
 
 const OTHER = '22'.repeat(32);
 
-describe.each(ENGINES)('%s', (engine) => {
+describe.each(BOTH_ENGINES)('%s', (engine) => {
   let fresh: FreshDatabase | null = null;
   beforeEach(async () => {
     if (engine === 'postgres') fresh = await freshDatabase(inject('postgresUrl'));

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { ENGINES } from '../../support/engines.ts';
+import { BOTH_ENGINES } from '../../support/engines.ts';
 import { emptyDataDirectory } from '../../support/data-directory.ts';
 import { freshDatabase } from '../../support/fresh-database.ts';
 import { ask, IDENTITY_SEED, startSpine } from '../../support/spine.ts';
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => place.clear());
 
-it.each(ENGINES)('old calls of a gateway on %s are archived, proved and found', async (engine) => {
+it.each(BOTH_ENGINES)('old calls of a gateway on %s are archived, proved and found', async (engine) => {
   dataDir = emptyDataDirectory();
   const fresh = engine === 'postgres' ? await freshDatabase(inject('postgresUrl')) : null;
   const of = fresh === null ? {} : { databaseUrl: fresh.url };

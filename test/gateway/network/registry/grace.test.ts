@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { ENGINES, openTestDatabase } from '../../test-database.ts';
+import { BOTH_ENGINES, openTestDatabase } from '../../test-database.ts';
 import { joined, listed, model, startNode, until } from './registry-world.ts';
 
-describe.each(ENGINES)('%s: the offers of a provider that went away', (engine) => {
+describe.each(BOTH_ENGINES)('%s: the offers of a provider that went away', (engine) => {
   test('stay for the grace time, unchanged, and are removed after it', async () => {
     // The one's grace time no machine is too slow for, the other's is soon over.
     for (const graceMs of [60_000, 400]) {

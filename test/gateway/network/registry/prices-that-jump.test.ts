@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { Service } from '../../../../src/server/config/service.ts';
 import { RegistrationError } from '../../../../src/gateway/network/registry/document.ts';
-import { ENGINES, openTestDatabase } from '../../test-database.ts';
+import { BOTH_ENGINES, openTestDatabase } from '../../test-database.ts';
 import { joined, model, startNode, until } from './registry-world.ts';
 
 const MINUTE = 60_000;
 const usd = (price: number) => model('a/b', { price });
 
-describe.each(ENGINES)('%s', (engine) => {
+describe.each(BOTH_ENGINES)('%s', (engine) => {
   const start = async () => {
     let time = 1_000;
     const database = await openTestDatabase(engine);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Database } from '#store';
-import { ENGINES, openTestDatabase } from '../../test-database.ts';
+import { BOTH_ENGINES, openTestDatabase } from '../../test-database.ts';
 import { connectionOf, joined, listed, model, severable, startNode, until } from './registry-world.ts';
 
 describe('a gateway that starts', () => {
@@ -18,7 +18,7 @@ describe('a gateway that starts', () => {
     expect(await after.registry.register(again, [model('a')])).toMatchObject({ revision: 1 });
   });
 
-  test.each(ENGINES)('on %s does not list what went away longer ago than the grace time', async (engine) => {
+  test.each(BOTH_ENGINES)('on %s does not list what went away longer ago than the grace time', async (engine) => {
     const database = await openTestDatabase(engine);
     let time = 1_000_000;
     const before = await startNode(database, { now: () => time, graceMs: 60_000 });
@@ -34,7 +34,7 @@ describe('a gateway that starts', () => {
     await until(() => listed(late).length === 1);
   });
 
-  test.each(ENGINES)('on %s remembers what is no longer listed before it was read', async (engine) => {
+  test.each(BOTH_ENGINES)('on %s remembers what is no longer listed before it was read', async (engine) => {
     const database = await openTestDatabase(engine);
     let time = 1_000_000;
     const before = await startNode(database, { now: () => time, graceMs: 60_000 });

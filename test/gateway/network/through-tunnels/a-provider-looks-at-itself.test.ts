@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { earningsOf } from '#billing';
 import { awayFromMidnight } from '../../../support/away-from-midnight.ts';
-import { ENGINES } from '../../../support/engines.ts';
+import { BOTH_ENGINES } from '../../../support/engines.ts';
 import { freshDatabase } from '../../../support/fresh-database.ts';
 import { offeredModel } from '../../../support/dial-in.ts';
 import { askTunnel, startTunnelSpine, TUNNEL_MODEL } from '../../../support/tunnel-spine.ts';
@@ -24,7 +24,7 @@ interface Calls {
   readonly next_cursor: string | null;
 }
 
-test.each(ENGINES)(
+test.each(BOTH_ENGINES)(
   '%s: status, calls and earnings are those of the wallet in the file, and their sums those of the ledger',
   async (engine) => {
     await awayFromMidnight();

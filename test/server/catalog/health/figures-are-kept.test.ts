@@ -3,7 +3,7 @@ import { DatabaseError, type Database } from '#store';
 import { createHealth } from '../../../../src/server/catalog/health/health.ts';
 import { openKeptFigures, type KeptFiguresOptions } from '../../../../src/server/catalog/health/kept-figures.ts';
 import { adHoc } from '../../../support/ad-hoc.ts';
-import { ENGINES, openEngine } from '../../../support/engines.ts';
+import { BOTH_ENGINES, openEngine } from '../../../support/engines.ts';
 import { until } from '../../../gateway/network/registry/registry-world.ts';
 import { clock, offer } from '../../../gateway/call/routing/offers.ts';
 
@@ -29,7 +29,7 @@ async function start(database: Database, now: () => number, more: Partial<KeptFi
   return { health, kept, errors };
 }
 
-describe.each(ENGINES)('on %s', (engine) => {
+describe.each(BOTH_ENGINES)('on %s', (engine) => {
   const open = async () => {
     const opened = await openEngine(engine);
     onTestFinished(() => opened.dispose());
