@@ -627,6 +627,11 @@ CREATE TABLE former_seeds (
   until BIGINT NOT NULL
 );
 
+CREATE VIEW funded_accounts AS
+SELECT id FROM accounts WHERE available + locked >= 100000
+UNION ALL SELECT to_account FROM transfers WHERE amount >= 100000
+UNION ALL SELECT from_account FROM transfers WHERE amount >= 100000;
+
 CREATE TABLE gateway_reports (
   id TEXT PRIMARY KEY,
   at BIGINT NOT NULL,
@@ -1255,6 +1260,10 @@ CREATE TABLE transfers (
 );
 
 CREATE INDEX transfers_from ON transfers (from_account, at, id);
+
+CREATE INDEX transfers_funded ON transfers (from_account) WHERE amount >= 100000;
+
+CREATE INDEX transfers_funding ON transfers (to_account) WHERE amount >= 100000;
 
 CREATE INDEX transfers_to ON transfers (to_account, at, id);
 

@@ -25,8 +25,6 @@ const FULL_TOO = [
   'test/providers/ai-sdk/{audio,endings,every-provider,failures-and-fidelity,packages-are-confined,behind-a-proxy,reach}.test.ts',
   // recheck takes 20 to 60 s for all of them.
   'test/architecture/regular-expressions.test.ts',
-  // V8 counts each function, which makes every call slow.
-  'test/program/app/nothing-of-app-runs-in-a-call.test.ts',
   'test/a2a/calls/{agents-that-break,large-files,large-results-repeated,tasks-that-outlast-their-call}.test.ts',
   'test/billing/ledger-model.test.ts',
   'test/fairness/**/*.test.ts',
@@ -57,6 +55,8 @@ const DEEP_ONLY = [
   'test/billing/chains/{evm-payout-far-back,transactions-that-vanish}.test.ts',
   'test/billing/ledger-races-without-guards.test.ts',
   'test/program/cli/log-reader-gone.test.ts',
+  // V8 counts each function, which makes every call slow.
+  'test/program/app/nothing-of-app-runs-in-a-call.test.ts',
   'test/clients/generated/generated-clients.test.ts',
   'test/clients/schemathesis/schemathesis.test.ts',
   'test/cluster/{gateway-freezes,patroni-fails-over}.test.ts',

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createLedger } from '#billing/compose';
-import { earningsOf, escrowOf, FEES, treasuryOf, type Ledger } from '#billing';
+import { type AccountName, earningsOf, escrowOf, FEES, treasuryOf, type Ledger } from '#billing';
 import { MICRO_USD_MAX } from '#billing/amounts';
 import type { LockRequest, SettleRequest } from '../../src/billing/ledger/ledger.ts';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
@@ -66,6 +66,21 @@ describe.each(CASES)('%s, %s', (name, _mode, flushMs) => {
       ...changes,
     });
   const balance = () => ledger.balance(escrowOf(account));
+
+  test('an account is funded from 0.10 USD on: what it has, or once received or gave at once', async () => {
+    const [little, enough, far] = [`escrow:little-${turn}`, `escrow:enough-${turn}`, `escrow:far-${turn}`] as const;
+    const move = (from: AccountName, to: AccountName, amount: bigint) =>
+      ledger.transfer({ id: `${from} ${to}`, from, to, amount, memo: 'test' });
+    await move(treasuryOf('test'), little, 99_999n);
+    await move(treasuryOf('test'), enough, 100_000n);
+    await move(enough, far, 100_000n);
+    await expect.poll(() => ledger.isFunded(enough)).toBe(true);
+    await expect.poll(() => ledger.isFunded(far)).toBe(true);
+    expect(await ledger.isFunded(little)).toBe(false);
+    expect(await ledger.isFunded(escrowOf('nobody'))).toBe(false);
+    await ledger.transfer({ id: `more-${turn}`, from: treasuryOf('test'), to: little, amount: 1n, memo: 'test' });
+    await expect.poll(() => ledger.isFunded(little)).toBe(true);
+  });
 
   describe('lock', () => {
     test('moves money from available to locked', async () => {

@@ -9,7 +9,7 @@ import { FLUSH_MODES, lateEnds } from '../support/flush-modes.ts';
 import { BUDGETS, commands, PROVIDERS, RATES, treeCommands, type Command } from '../support/ledger-commands.ts';
 import { createOracleLedger, type OracleLedger } from '../support/oracle-ledger.ts';
 
-const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 2_000 : 12;
+const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 2_000 : 8;
 const PRICES = PROVIDERS.map((provider) => ({
   id: priceId(provider, 'chat', RATES),
   provider,

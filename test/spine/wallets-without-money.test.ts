@@ -53,8 +53,15 @@ test('wallets without money share the rate of one account at their network, and 
   expect(refusedOf(await many(4, '203.0.113.7'))).toBeGreaterThanOrEqual(3);
   expect((await read(solanaWallet(), '198.51.100.1')).status).toBe(200);
 
-  const funded = solanaWallet();
-  const from = treasuryOf('operator');
-  await spine.app.ledger.transfer({ id: 'first', from, to: escrowOf(funded.account), amount: 1n, memo: '' });
-  expect((await read(funded, '203.0.113.7')).status).toBe(200);
+  // What is less than 0.10 USD costs nothing either.
+  for (const [amount, status] of [
+    [99_999n, 429],
+    [100_000n, 200],
+  ] as const) {
+    const funded = solanaWallet();
+    const transfer = { id: `${amount}`, from: treasuryOf('operator'), to: escrowOf(funded.account), amount, memo: '' };
+    await spine.app.ledger.transfer(transfer);
+    await many(RATE, '203.0.113.7');
+    expect((await read(funded, '203.0.113.7')).status).toBe(status);
+  }
 });

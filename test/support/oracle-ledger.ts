@@ -34,6 +34,7 @@ const luckOf = (id: string): number => 9_999 - (createHash('sha256').update(id).
 export function createOracleLedger(now: () => number): OracleLedger {
   const locks = new Map<string, Entry>();
   const transfers = new Set<string>();
+  const funded = new Set<string>();
   const budgets = new Map<string, { spent: bigint; locked: bigint }>();
   const legs: EraTranslator[] = [];
 
@@ -194,6 +195,7 @@ export function createOracleLedger(now: () => number): OracleLedger {
       if (transfers.has(id)) return { ok: false, reason: 'duplicate', available };
       if (!from.startsWith('treasury:') && amount > available) return { ok: false, reason: 'insufficient', available };
       transfers.add(id);
+      if (amount >= 100_000n) funded.add(from).add(to);
       move(amount, [from, 'available'], [to, 'available']);
       return { ok: true, available: available - amount };
     },
@@ -215,6 +217,9 @@ export function createOracleLedger(now: () => number): OracleLedger {
 
     async balance(account): Promise<Balance | null> {
       return known(account) ? { available: sum(account, 'available'), locked: sum(account, 'locked') } : null;
+    },
+    async isFunded(account) {
+      return funded.has(account) || sum(account, 'available') + sum(account, 'locked') >= 100_000n;
     },
     async find(id) {
       return locks.get(id)?.record ?? null;

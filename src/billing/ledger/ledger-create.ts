@@ -28,6 +28,7 @@ import { createSqliteCommitter } from './ledger-sqlite.ts';
 const SQL = loadStatements(import.meta.url, '../sql/ledger.sql', [
   'findLock',
   'findChildren',
+  'findFunded',
   'overdueLocks',
   'overdueUnkeptLocks',
   'spentOfBudgets',
@@ -92,6 +93,7 @@ export async function createLedger(options: LedgerOptions): Promise<Ledger> {
       const row = await committer.account(account).catch(toUnavailable);
       return row && { available: row.available, locked: row.locked };
     },
+    isFunded: async (account) => (await read(SQL.findFunded, [account])).length > 0,
     async find(id) {
       const [row] = await read(SQL.findLock, [id]);
       if (row === undefined) return null;

@@ -257,6 +257,11 @@ export interface Ledger {
   expire(now: number, limit?: number, spare?: 'kept'): Promise<readonly string[]>;
   /** null if the account has never had an entry. */
   balance(account: AccountName): Promise<Balance | null>;
+  /**
+   * Whether an account has 0.10 USD, or once received or gave as much in one transfer. What a log keeps back for a time
+   * counts later (`ledger.flush`).
+   */
+  isFunded(account: AccountName): Promise<boolean>;
   find(id: string): Promise<LockRecord | null>;
   /** The locks directly under a lock, in the order of their creation, at most `limit` (default 1,000). */
   children(id: string, limit?: number): Promise<readonly LockRecord[]>;

@@ -7,6 +7,9 @@ FROM (
 ) AS parts
 GROUP BY id
 
+-- name: findFunded
+SELECT 1 AS found WHERE EXISTS (SELECT 1 FROM funded_accounts WHERE id = $1)
+
 -- name: findBudget
 SELECT id, spent, locked FROM budget_sums WHERE id = $1
 

@@ -52,11 +52,15 @@ type Conversions<T> = {
 export function rowsParam(rows: Iterable<readonly (string | number)[]>): string {
   let text = '';
   for (const row of rows) text += `${text === '' ? '{' : ','}"${text.length}":${JSON.stringify(row)}`;
-  return text === '' ? '{}' : `${text.includes('\\u') ? text.replace(UNREADABLE, '\\ufffd') : text}}`;
+  return text === '' ? '{}' : `${text.includes('\\u') ? text.replace(ESCAPES, readable) : text}}`;
 }
 
-/** The escapes of U+0000 and of half a surrogate pair: PostgreSQL refuses the whole text because of one. */
-const UNREADABLE = /(?<=(?:^|[^\\])(?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g;
+/**
+ * The escapes of JSON, with the four digits of U+0000 and of half a surrogate pair: PostgreSQL refuses the whole text
+ * because of one of these.
+ */
+const ESCAPES = /\\(?:u(?:0000|d[89a-f][0-9a-f]{2})|[^])/g;
+const readable = (escape: string): string => (escape.length === 2 ? escape : '\\ufffd');
 
 /** A list of texts as one parameter, see rowsParam. */
 export const listParam = (texts: readonly string[]): string => rowsParam(texts.map((text) => [text]));

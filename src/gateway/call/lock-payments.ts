@@ -366,7 +366,7 @@ type UnfundedNetwork = (caller: Caller, address: string) => string | null | Prom
 
 /** `used`: told of each request of an account that never had money. */
 export function createUnfundedNetwork(
-  ledger: Pick<Ledger, 'balance'>,
+  ledger: Pick<Ledger, 'isFunded'>,
   used: (account: string) => void,
 ): UnfundedNetwork {
   const funded = new RecentMap<true>(FUNDED_MAX);

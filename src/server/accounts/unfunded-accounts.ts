@@ -31,7 +31,7 @@ const NOTED_MAX = 10_000;
 
 interface UnfundedAccountsOptions {
   readonly database: Pick<Database, 'query' | 'batch'>;
-  readonly ledger: Pick<Ledger, 'balance'>;
+  readonly ledger: Pick<Ledger, 'isFunded'>;
   /** Epoch milliseconds. */
   readonly now: () => number;
 }
@@ -54,13 +54,13 @@ interface UnfundedAccounts {
 const providerOf = (account: string): string => account.slice(account.indexOf(':') + 1);
 
 /**
- * Whether an account costs nothing and never had money, neither as a consumer nor as a provider. Rejects if the ledger
- * is away.
+ * Whether an account costs nothing and never had money to speak of, neither as a consumer nor as a provider: a
+ * millionth of a dollar, paid in or earned, costs nothing either. Rejects if the ledger is away.
  */
-export async function neverHadMoney(ledger: Pick<Ledger, 'balance'>, account: string): Promise<boolean> {
+export async function neverHadMoney(ledger: Pick<Ledger, 'isFunded'>, account: string): Promise<boolean> {
   if (!costsNothing(account)) return false;
   const held = [escrowOf(account), earningsOf(providerOf(account))];
-  return (await Promise.all(held.map((name) => ledger.balance(name)))).every((balance) => balance === null);
+  return (await Promise.all(held.map((name) => ledger.isFunded(name)))).every((isFunded) => !isFunded);
 }
 
 export function createUnfundedAccounts({ database, ledger, now }: UnfundedAccountsOptions): UnfundedAccounts {

@@ -4,6 +4,7 @@ import { atThisLoad } from '../../support/at-this-load.ts';
 import { openBrowser, type TestBrowser, type Visitor } from '../../support/browser.ts';
 import { newDataDirectory } from '../../support/data-directory.ts';
 import { findFreePort } from '../../support/free-port.ts';
+import { someOf } from '../../support/some-of.ts';
 import { ask, MODEL, type Spine, startSpine, UNHURRIED } from '../../support/spine.ts';
 import { looksRight } from './page-holds.ts';
 
@@ -100,7 +101,7 @@ test('every page says that what it shows is old, and is right again with the gat
   const { data: offers } = (await providers.json()) as { readonly data: readonly { readonly provider: string }[] };
   const visitors: { readonly path: string; readonly visitor: Visitor; readonly before: readonly string[] }[] = [];
   for (const who of ['operator', 'consumer'] as const) {
-    for (const pattern of PAGES[who]) {
+    for (const pattern of someOf<string>(PAGES[who], 3, 1)) {
       const path = pattern.replace('CALL', call).replace('PROVIDER', encodeURIComponent(offers[0]!.provider));
       const visitor = await browser.visit({ origin: spine.origin, expected: EXPECTED });
       await visitor.page.clock.install();

@@ -15,7 +15,7 @@ describe.each(ENGINES)('a batch whose input becomes unreadable on %s', (engine) 
     const ends = new Map<string, number>();
     let spent = 0n;
     let unreadable = 0;
-    for (let steps = 0; steps < STEPS; steps += engine === 'sqlite' ? 1 : 7) {
+    for (let steps = 0; steps < STEPS; steps += engine === 'sqlite' && process.env['TOLLGATE_DEEP'] === '1' ? 1 : 7) {
       const { id } = await world.create(IDS.map(line));
       await world.work(id, new Life(steps));
       world.changeIdentity();

@@ -49,8 +49,8 @@ async function keptOf(database: Database, account: string): Promise<readonly str
   return found;
 }
 
-const credit = (ledger: Ledger, account: string) =>
-  ledger.transfer({ id: account, from: OPERATOR_TREASURY, to: escrowOf(account), amount: 1n, memo: '' });
+const credit = (ledger: Ledger, account: string, amount = 100_000n) =>
+  ledger.transfer({ id: account, from: OPERATOR_TREASURY, to: escrowOf(account), amount, memo: '' });
 
 describe.each(ENGINES)('%s', (engine) => {
   async function world() {
@@ -77,13 +77,14 @@ describe.each(ENGINES)('%s', (engine) => {
 
   test('90 days after its last use, all that an account without money keeps is forgotten', async () => {
     const { database, clock, ledger, use, seen, sweep } = await world();
-    const [unused, empty, paid] = [wallet('1'), wallet('2'), wallet('3')];
-    for (const account of [unused, empty, paid]) await use(account);
-    for (const account of [unused, paid]) await fill(database, account);
+    const [unused, empty, paid, cents] = [wallet('1'), wallet('2'), wallet('3'), wallet('4')];
+    for (const account of [unused, empty, paid, cents]) await use(account);
+    for (const account of [unused, paid, cents]) await fill(database, account);
     await credit(ledger, paid);
+    await credit(ledger, cents, 99_999n);
     clock.now += DAY;
     await sweep();
-    expect(await seen()).toEqual([unused]);
+    expect(await seen()).toEqual([unused, cents]);
 
     clock.now += 80 * DAY;
     await use(unused);
@@ -93,6 +94,7 @@ describe.each(ENGINES)('%s', (engine) => {
     clock.now += DAY;
     await sweep();
     expect(await keptOf(database, unused)).toEqual([]);
+    expect(await keptOf(database, cents)).toEqual([]);
     expect(await keptOf(database, paid)).toEqual(Object.keys(KEPT));
     expect(await seen()).toEqual([]);
   });
@@ -129,6 +131,7 @@ describe.each(ENGINES)('%s', (engine) => {
 
   test.each([
     ['a member who had money', { member: wallet('2'), funded: wallet('2') }],
+    ['any money, which nobody else could use', { funded: ORG, amount: 1n }],
     ['a member who is no wallet', { member: 'oauth:example_org:anna' }],
     ['a name of the operator', { sql: "UPDATE consumers SET label = 'Acme' WHERE account = $1" }],
     ['a state of the operator', { sql: 'UPDATE consumers SET state_at = 1 WHERE account = $1' }],
@@ -157,7 +160,7 @@ describe.each(ENGINES)('%s', (engine) => {
     await fill(database, ORG);
     if ('sql' in why) await database.query(adHoc(why.sql), [ORG]);
     if ('member' in why) await database.query(MEMBER, [ORG, why.member]);
-    if ('funded' in why) await credit(ledger, why.funded);
+    if ('funded' in why) await credit(ledger, why.funded, 'amount' in why ? why.amount : undefined);
     for (let days = 0; days < 400; days += 40) {
       clock.now += 40 * DAY;
       await sweep();

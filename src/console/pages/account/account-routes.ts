@@ -43,7 +43,7 @@ import { addOwnRefusalsRoute, type RefusalsDeps } from './refusals-routes.ts';
 interface AccountDeps extends OwnKeysDeps, MovementsDeps, RefusalsDeps, Pick<GenerationDeps, 'prices'> {
   readonly admit: Pipeline['admit'];
   readonly keys: OwnKeysDeps['keys'];
-  readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'children' | 'find' | 'spentOf'>;
+  readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'children' | 'find' | 'isFunded' | 'spentOf'>;
   readonly refunds: Pick<Refunds, 'find' | 'amounts'>;
   readonly findLocks: (query: LocksQuery) => Promise<FoundLocks>;
   readonly findArchived: FindArchived;

@@ -48,7 +48,7 @@ interface AdminDeps
   readonly keys: KeysDeps['keys'];
   readonly members: MembersDeps['members'];
   readonly gate: AdminGate;
-  readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'children' | 'find' | 'spentOf' | 'transfer'>;
+  readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'children' | 'find' | 'isFunded' | 'spentOf' | 'transfer'>;
   readonly refunds: Refunds;
   readonly totals: (account: string) => Promise<AccountTotals>;
 }

@@ -125,7 +125,7 @@ const UNFUNDED_PATTERNS_MAX = 4_096;
 
 /** Throws GatewayError `unprocessable` for more patterns than an account without money may store in one place. */
 export async function refuseLongPatterns(
-  ledger: Pick<Ledger, 'balance'>,
+  ledger: Pick<Ledger, 'isFunded'>,
   account: string,
   { allowedServices }: Partial<CallRules>,
 ): Promise<void> {

@@ -220,7 +220,7 @@ export const keySchema = titled(
 type KeyView = Awaited<ReturnType<typeof viewKey>>;
 
 interface KeyViewDeps {
-  readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'spentOf'>;
+  readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'isFunded' | 'spentOf'>;
   readonly usage: FindKeyUsage;
   readonly now: () => number;
 }

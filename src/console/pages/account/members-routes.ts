@@ -46,7 +46,7 @@ interface OwnMembersDeps extends MembersDeps {
   readonly admit: Pipeline['admit'];
   readonly keys: Pick<KeyStore, 'find' | 'list'>;
   readonly nonces: Pick<Nonces, 'use'>;
-  readonly ledger: Pick<Ledger, 'balance' | 'budget'>;
+  readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'isFunded'>;
 }
 
 interface MemberParams {

@@ -3,14 +3,14 @@ UPDATE webhooks SET claim = $2, due_at = $3 WHERE id = $1 AND due_at <= $4
 RETURNING account, run, primitive, service, task_id, name, receiver
 
 -- name: countWaitingOfAccount
--- `unfunded`: 1 if the account costs nothing and never had money (unfunded-accounts.ts).
+-- `unfunded`: 1 if the account costs nothing and has no money to speak of (unfunded-accounts.ts).
 SELECT count(*) AS deliveries, CAST(coalesce(sum(bytes), 0) AS BIGINT) AS bytes,
-  CASE WHEN (CAST($1 AS TEXT) LIKE 'eip155:%' OR CAST($1 AS TEXT) LIKE 'solana:%' OR CAST($1 AS TEXT) LIKE 'tollgate:local:org-%') AND NOT EXISTS (SELECT 1 FROM accounts WHERE accounts.id = 'escrow:' || CAST($1 AS TEXT)) THEN 1 ELSE 0 END AS unfunded
+  CASE WHEN (CAST($1 AS TEXT) LIKE 'eip155:%' OR CAST($1 AS TEXT) LIKE 'solana:%' OR CAST($1 AS TEXT) LIKE 'tollgate:local:org-%') AND NOT EXISTS (SELECT 1 FROM funded_accounts WHERE funded_accounts.id = 'escrow:' || CAST($1 AS TEXT)) THEN 1 ELSE 0 END AS unfunded
 FROM webhook_deliveries WHERE account = $1 AND body IS NOT NULL
 
 -- name: countWaiting
--- A row for the accounts that cost nothing and never had money, and one for all others.
-SELECT CASE WHEN (waiting.account LIKE 'eip155:%' OR waiting.account LIKE 'solana:%' OR waiting.account LIKE 'tollgate:local:org-%') AND NOT EXISTS (SELECT 1 FROM accounts WHERE accounts.id = 'escrow:' || waiting.account) THEN 1 ELSE 0 END AS unfunded,
+-- A row for the accounts that cost nothing and have no money to speak of, and one for all others.
+SELECT CASE WHEN (waiting.account LIKE 'eip155:%' OR waiting.account LIKE 'solana:%' OR waiting.account LIKE 'tollgate:local:org-%') AND NOT EXISTS (SELECT 1 FROM funded_accounts WHERE funded_accounts.id = 'escrow:' || waiting.account) THEN 1 ELSE 0 END AS unfunded,
   CAST(SUM(deliveries) AS BIGINT) AS deliveries, CAST(SUM(bytes) AS BIGINT) AS bytes
 FROM (SELECT account, COUNT(*) AS deliveries, SUM(bytes) AS bytes FROM webhook_deliveries WHERE body IS NOT NULL GROUP BY account) AS waiting
 GROUP BY 1

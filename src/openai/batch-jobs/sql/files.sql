@@ -24,7 +24,7 @@ FROM files WHERE id = $1 AND account = $2 AND state = 'stored' AND expires_at > 
 UPDATE files SET room = room + $2, expires_at = $3 WHERE id = $1 AND state = 'writing' RETURNING id
 
 -- name: hasMoney
-SELECT 1 AS found FROM accounts WHERE id = 'escrow:' || CAST($1 AS TEXT)
+SELECT 1 AS found WHERE EXISTS (SELECT 1 FROM funded_accounts WHERE id = 'escrow:' || CAST($1 AS TEXT))
 
 -- name: listFiles
 -- The files of an account after the one that was created at $5 with the id $6, the newest first if $4 is 1.
@@ -55,11 +55,11 @@ SELECT n, content FROM batch_lines WHERE batch = $1 AND state = $2 AND n > $3 AN
 
 -- name: roomOfFiles
 -- What the files of account $1, of its part $2, of all accounts, and of those without money take, and the number of the
--- first and of the second. The rows of batches count, with their metadata and errors. An account without money has never had an entry in the ledger.
+-- first and of the second. The rows of batches count, with their metadata and errors. An account without money is none of `funded_accounts`.
 SELECT CAST(COALESCE(SUM(CASE WHEN account = $1 THEN room ELSE 0 END), 0) AS BIGINT) AS own,
   CAST(COALESCE(SUM(CASE WHEN account = $1 AND part = COALESCE(CAST($2 AS TEXT), '') THEN room ELSE 0 END), 0) AS BIGINT) AS part,
   CAST(COALESCE(SUM(room), 0) AS BIGINT) AS total,
-  CAST(COALESCE(SUM(CASE WHEN EXISTS (SELECT 1 FROM accounts WHERE accounts.id = 'escrow:' || kept.account) THEN 0 ELSE room END), 0) AS BIGINT) AS free,
+  CAST(COALESCE(SUM(CASE WHEN EXISTS (SELECT 1 FROM funded_accounts WHERE funded_accounts.id = 'escrow:' || kept.account) THEN 0 ELSE room END), 0) AS BIGINT) AS free,
   CAST(COALESCE(SUM(CASE WHEN account = $1 THEN is_file ELSE 0 END), 0) AS BIGINT) AS files,
   CAST(COALESCE(SUM(CASE WHEN account = $1 AND part = COALESCE(CAST($2 AS TEXT), '') THEN is_file ELSE 0 END), 0) AS BIGINT) AS part_files
 FROM (

@@ -143,9 +143,9 @@ UPDATE kept_responses SET response = CAST($2 AS TEXT), bytes = bytes - length(re
 WHERE id = $1 AND run = 'cancelling' RETURNING id
 
 -- name: sizesOfAccounts
--- `unfunded`: 1 if the account costs nothing and never had money (unfunded-accounts.ts).
+-- `unfunded`: 1 if the account costs nothing and has no money to speak of (unfunded-accounts.ts).
 SELECT account, CAST(SUM(bytes) AS BIGINT) AS bytes,
-  CASE WHEN (kept_responses.account LIKE 'eip155:%' OR kept_responses.account LIKE 'solana:%' OR kept_responses.account LIKE 'tollgate:local:org-%') AND NOT EXISTS (SELECT 1 FROM accounts WHERE accounts.id = 'escrow:' || kept_responses.account) THEN 1 ELSE 0 END AS unfunded
+  CASE WHEN (kept_responses.account LIKE 'eip155:%' OR kept_responses.account LIKE 'solana:%' OR kept_responses.account LIKE 'tollgate:local:org-%') AND NOT EXISTS (SELECT 1 FROM funded_accounts WHERE funded_accounts.id = 'escrow:' || kept_responses.account) THEN 1 ELSE 0 END AS unfunded
 FROM kept_responses GROUP BY account
 
 -- name: statesOfRuns
