@@ -243,9 +243,9 @@ async function runTests(only) {
 }
 
 /**
- * Runs the files that failed once more, with nothing beside them, and returns the results with theirs. On a machine that
- * does much else, one of many thousand tests may fail for want of time; a fault fails again. Which passed only then is
- * told, because the test is at fault.
+ * Runs the files that failed once more, with nothing beside them, and returns the results with theirs. On a machine
+ * that does much else, one of many thousand tests may fail for want of time; a fault fails again. Which passed only
+ * then is told, because the test is at fault.
  */
 async function runAgain(first) {
   const failed = (first.files ?? []).filter(({ status }) => status === 'failed').map(({ name }) => name);

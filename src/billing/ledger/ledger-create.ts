@@ -34,6 +34,8 @@ const SQL = loadStatements(import.meta.url, '../sql/ledger.sql', [
   'spentOfBudgets',
 ]);
 
+/** 0.10 USD, as in the view `funded_accounts`. */
+const FUNDED_FROM = 100_000n;
 const EXPIRE_LIMIT = 1_000;
 const CHILDREN_LIMIT = 1_000;
 
@@ -93,7 +95,11 @@ export async function createLedger(options: LedgerOptions): Promise<Ledger> {
       const row = await committer.account(account).catch(toUnavailable);
       return row && { available: row.available, locked: row.locked };
     },
-    isFunded: async (account) => (await read(SQL.findFunded, [account])).length > 0,
+    async isFunded(account) {
+      const row = await committer.account(account).catch(toUnavailable);
+      if (row === null || row.available + row.locked >= FUNDED_FROM) return row !== null;
+      return (await read(SQL.findFunded, [account])).length > 0;
+    },
     async find(id) {
       const [row] = await read(SQL.findLock, [id]);
       if (row === undefined) return null;

@@ -258,8 +258,8 @@ export interface Ledger {
   /** null if the account has never had an entry. */
   balance(account: AccountName): Promise<Balance | null>;
   /**
-   * Whether an account has 0.10 USD, or once received or gave as much in one transfer. What a log keeps back for a time
-   * counts later (`ledger.flush`).
+   * Whether an account has 0.10 USD, or once received or gave as much in one transfer. A transfer counts once it is in
+   * the tables, which a log may keep back for a time (`ledger.flush`).
    */
   isFunded(account: AccountName): Promise<boolean>;
   find(id: string): Promise<LockRecord | null>;
