@@ -13,8 +13,18 @@ export function createTrust(proxies: readonly string[]): Trust {
     else list.addSubnet(withoutZone(address), Number(bits), family);
   }
   // A header may contain any text instead of an address.
-  return (address) => isIP(address) !== 0 && list.check(withoutZone(address), familyOf(address));
+  return (hop) => {
+    const address = withoutPort(hop);
+    return isIP(address) !== 0 && list.check(withoutZone(address), familyOf(address));
+  };
 }
+
+/**
+ * Some proxies write the port of the client too, as in 192.0.2.1:50000 or [2001:db8::1]:50000. It differs with each
+ * connection, so it is no part of who the client is.
+ */
+const withoutPort = (hop: string): string =>
+  /^\[([\da-f:.]+)\](?::\d+)?$/i.exec(hop)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(hop)?.[1] ?? hop;
 
 /**
  * The address of a request's client: the remote address of the socket. If that is a trusted proxy, it is the last
@@ -33,7 +43,8 @@ const familyOf = (address: string) => (isIPv6(address) ? 'ipv6' : 'ipv4');
 const withoutZone = (address: string) => address.split('%', 1)[0]!;
 
 /** The network that identifies a client: an IPv4 address, or the first 64 bits of an IPv6 address. */
-export function networkOf(address: string): string {
+export function networkOf(hop: string): string {
+  const address = withoutPort(hop);
   if (!isIPv6(address)) return address;
   // An IPv4 client of a socket that listens on IPv4 and IPv6.
   if (address.startsWith('::ffff:') && address.includes('.')) return address.slice('::ffff:'.length);

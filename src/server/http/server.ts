@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { Socket } from 'node:net';
 import type { ValidateFunction } from 'ajv';
 import Fastify, {
@@ -246,9 +247,12 @@ const NOTHING = Buffer.alloc(0);
 /** A page up to this size fits in the send buffer of a connection. */
 const SMALL_PAGE_BYTES = 64 * 1024;
 
-/** Size of a page in bytes, or for a text its length, which is not more. 0 for other payloads. */
-const sizeOf = (payload: unknown): number =>
-  typeof payload === 'string' ? payload.length : Buffer.isBuffer(payload) ? payload.byteLength : 0;
+/** Size of a page in bytes, or for a text its length, which is not more. That of a stream is not known. */
+const sizeOf = (payload: unknown): number => {
+  if (typeof payload === 'string') return payload.length;
+  if (Buffer.isBuffer(payload)) return payload.byteLength;
+  return payload instanceof Readable ? Infinity : 0;
+};
 
 const NAME = Symbol.for('fastify.display-name');
 

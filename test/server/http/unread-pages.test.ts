@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '#config';
 import { createServer } from '#http';
@@ -21,6 +22,7 @@ async function startPages(clientStallMs: number) {
   const text = 'x'.repeat(BYTES);
   server.get('/text', (_request, reply) => reply.send(text));
   server.get('/json', () => ({ text }));
+  server.get('/pieces', (_request, reply) => reply.send(Readable.from(Array.from({ length: 32 }, () => large))));
   server.get('/taken', (_request, reply) => reply.send(large.subarray(0, TAKEN_BYTES)));
   server.get('/small', (_request, reply) => reply.send(Buffer.from('small')));
   await server.listen({ port: 0, host: '127.0.0.1' });
@@ -30,17 +32,20 @@ async function startPages(clientStallMs: number) {
 
 const GET = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`;
 
-test.each(['/large', '/text', '/json'])('a client that takes nothing of %s for so long is let go', async (path) => {
-  const { server, origin } = await startPages(200);
-  const connected = once(server.server, 'connection') as Promise<[Socket]>;
-  const client = await openSocket(origin);
-  onTestFinished(() => void client.destroy());
-  const [served] = await connected;
-  client.pause();
-  client.write(GET(path));
-  await once(served, 'close');
-  expect(served.bytesWritten).toBeGreaterThan(0);
-});
+test.each(['/large', '/text', '/json', '/pieces'])(
+  'a client that takes nothing of %s for so long is let go',
+  async (path) => {
+    const { server, origin } = await startPages(200);
+    const connected = once(server.server, 'connection') as Promise<[Socket]>;
+    const client = await openSocket(origin);
+    onTestFinished(() => void client.destroy());
+    const [served] = await connected;
+    client.pause();
+    client.write(GET(path));
+    await once(served, 'close');
+    expect(served.bytesWritten).toBeGreaterThan(0);
+  },
+);
 
 test('a client that takes a large page keeps its connection', async () => {
   const { origin } = await startPages(60_000);
