@@ -31,7 +31,7 @@ const NOTED_MAX = 10_000;
 
 interface UnfundedAccountsOptions {
   readonly database: Pick<Database, 'query' | 'batch'>;
-  readonly ledger: Pick<Ledger, 'isFunded'>;
+  readonly ledger: Pick<Ledger, 'balance' | 'isFunded'>;
   /** Epoch milliseconds. */
   readonly now: () => number;
 }
@@ -66,6 +66,12 @@ export async function neverHadMoney(ledger: Pick<Ledger, 'isFunded'>, account: s
 export function createUnfundedAccounts({ database, ledger, now }: UnfundedAccountsOptions): UnfundedAccounts {
   const noted = new RecentMap<number>(NOTED_MAX);
 
+  /** Whether an organisation has any money, which nobody could use without it: a wallet comes back by itself. */
+  async function strandsMoney(account: string): Promise<boolean> {
+    const balance = isWallet(account) ? null : await ledger.balance(escrowOf(account));
+    return balance !== null && balance.available + balance.locked > 0n;
+  }
+
   /** Whether all members are wallets that never had money: to others the organisation belongs too. */
   async function hasOnlyUnfunded(account: string): Promise<boolean> {
     for (const { member } of await database.query(SQL.listMembersOf, [account]))
@@ -82,7 +88,8 @@ export function createUnfundedAccounts({ database, ledger, now }: UnfundedAccoun
     const [row] = await database.query(SQL.findStored, [account, providerOf(account)]);
     const isStored = Number(row!['stored']) === 1;
     const isUnused = usedAt > 0 && usedAt + UNUSED_MS <= now();
-    const mayGo = isUnused && Number(row!['stays']) === 0 && (await hasOnlyUnfunded(account));
+    const mayGo =
+      isUnused && Number(row!['stays']) === 0 && !(await strandsMoney(account)) && (await hasOnlyUnfunded(account));
     if (isStored && !mayGo) {
       const since = usedAt === 0 ? now() : usedAt;
       await database.query(SQL.lookLater, [...use, since, isUnused ? now() + UNUSED_MS : since + UNUSED_MS]);

@@ -23,3 +23,10 @@ test('what names a table of the ledger follows, and its comments alone do not', 
   expect(followsLog('-- Days of other accounts.\nSELECT users FROM known_counts')).toBe(false);
   expect(followsLog('SELECT rules FROM account_limits WHERE account = $1')).toBe(false);
 });
+
+test('a view of what follows the log follows it too', () => {
+  const views = readFileSync('docs/schema.sql', 'utf8').matchAll(/^CREATE VIEW (\w+) AS\n([^;]*);/gm);
+  const following = [...views].filter(([, , text]) => followsLog(text!)).map(([, name]) => name!);
+  expect(following.length).toBeGreaterThan(1);
+  expect(following.filter((name) => !followsLog(`SELECT 1 FROM ${name}`))).toEqual([]);
+});

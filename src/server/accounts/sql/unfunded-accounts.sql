@@ -7,7 +7,7 @@ SELECT account, used_at FROM unfunded_accounts WHERE look_at <= $1 ORDER BY look
 
 -- name: findStored
 -- `stored`: there is something to forget of account $1. `stays`: it belongs to others, the operator has named, limited,
--- stopped or noted it, a deposit is on its way to it, it is an organisation with any money, which nobody else could use, or it is the provider $2, or one that has offered or earned
+-- stopped or noted it, a deposit is on its way to it, or it is the provider $2, or one that has offered or earned
 -- something, by its account: the id of an organisation as a provider is derived.
 SELECT CASE WHEN EXISTS (SELECT 1 FROM api_keys WHERE account = $1) OR EXISTS (SELECT 1 FROM key_names WHERE account = $1)
     OR EXISTS (SELECT 1 FROM account_limits WHERE account = $1) OR EXISTS (SELECT 1 FROM account_webhooks WHERE account = $1)
@@ -19,7 +19,6 @@ SELECT CASE WHEN EXISTS (SELECT 1 FROM api_keys WHERE account = $1) OR EXISTS (S
     OR EXISTS (SELECT 1 FROM account_limits WHERE account = $1 AND subject = 'operator')
     OR EXISTS (SELECT 1 FROM api_keys WHERE account = $1 AND limit_by = 'operator')
     OR EXISTS (SELECT 1 FROM account_notes WHERE account = $1)
-    OR (CAST($1 AS TEXT) LIKE 'tollgate:local:org-%' AND EXISTS (SELECT 1 FROM accounts WHERE id = 'escrow:' || CAST($1 AS TEXT) AND available + locked > 0))
     OR EXISTS (SELECT 1 FROM deposits WHERE account = $1 AND state IN ('received', 'crediting', 'reversing'))
     OR EXISTS (SELECT 1 FROM provider_registrations WHERE account = $1)
     OR EXISTS (SELECT 1 FROM provider_connections WHERE provider = $2) THEN 1 ELSE 0 END AS stays
