@@ -23,8 +23,6 @@ const EVERYDAY_TOO = ['test/docs/pages-run-as-written.test.ts'];
 const FULL_TOO = [
   // They start a process for each package.
   'test/providers/ai-sdk/{audio,endings,every-provider,failures-and-fidelity,packages-are-confined,behind-a-proxy,reach}.test.ts',
-  // recheck takes 20 to 60 s for all of them.
-  'test/architecture/regular-expressions.test.ts',
   'test/a2a/calls/{agents-that-break,large-files,large-results-repeated,tasks-that-outlast-their-call}.test.ts',
   'test/billing/ledger-model.test.ts',
   'test/fairness/**/*.test.ts',
@@ -55,6 +53,8 @@ const DEEP_ONLY = [
   'test/billing/chains/{evm-payout-far-back,transactions-that-vanish}.test.ts',
   'test/billing/ledger-races-without-guards.test.ts',
   'test/program/cli/log-reader-gone.test.ts',
+  // recheck takes one to four minutes for all of them.
+  'test/architecture/regular-expressions.test.ts',
   // V8 counts each function, which makes every call slow.
   'test/program/app/nothing-of-app-runs-in-a-call.test.ts',
   'test/clients/generated/generated-clients.test.ts',
@@ -62,7 +62,7 @@ const DEEP_ONLY = [
   'test/cluster/{gateway-freezes,patroni-fails-over}.test.ts',
   'test/deploy/{chart,dashboard,rolling-restart}.test.ts',
   'test/examples/paid-call.test.ts',
-  'test/fairness/{bodies-in-a-gigabyte,connections,kept-replies,large-replies,subscriptions,tunnel-floods,unread-replies,videos}.test.ts',
+  'test/fairness/{bodies-in-a-gigabyte,connections,kept-replies,large-replies,subscriptions,tunnel-floods,unread-replies,videos,worst-json-media,worst-json-stdio,worst-json-tunnels}.test.ts',
   'test/console/pages/reference/document-is-linted.test.ts',
   'test/gateway/auth/people/{crowd-at-three-gateways,people-of-keycloak}.test.ts',
   'test/gateway/network/registry/flapping.test.ts',
