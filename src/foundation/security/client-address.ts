@@ -23,8 +23,10 @@ export function createTrust(proxies: readonly string[]): Trust {
  * Some proxies write the port of the client too, as in 192.0.2.1:50000 or [2001:db8::1]:50000. It differs with each
  * connection, so it is no part of who the client is.
  */
-const withoutPort = (hop: string): string =>
-  /^\[([\da-f:.]+)\](?::\d+)?$/i.exec(hop)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(hop)?.[1] ?? hop;
+const withoutPort = (hop: string): string => {
+  if (!hop.includes(':')) return hop;
+  return /^\[([\da-f:.]+)\](?::\d+)?$/i.exec(hop)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(hop)?.[1] ?? hop;
+};
 
 /**
  * The address of a request's client: the remote address of the socket. If that is a trusted proxy, it is the last

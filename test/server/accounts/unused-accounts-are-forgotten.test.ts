@@ -10,7 +10,7 @@ import { startSpine, UNHURRIED } from '../../support/spine.ts';
 import { evmWallet, SIGN_IN_TOML, signInHeaders, type TestWallet } from '../../support/wallets.ts';
 import { ENGINES, openTestDatabase } from '../../gateway/test-database.ts';
 
-// A wallet costs nothing, so what an account that never had money keeps has an end, and smaller bounds.
+// A wallet costs nothing, so what an account that never had 0.10 USD keeps has an end, and smaller bounds.
 
 const DAY = 86_400_000;
 const ORG = 'tollgate:local:org-0123456789abcdef';
@@ -209,7 +209,7 @@ describe.each(ENGINES)('%s', (engine) => {
     for (let at = 0; at < 20; at++) expect((await send('POST', '/keys', name)).status).toBe(201);
     expect(await send('POST', '/keys', name)).toEqual({
       status: 422,
-      text: expect.stringContaining('An account that never had money has at most 20 keys'),
+      text: expect.stringContaining('An account that never had 0.10 USD has at most 20 keys'),
     });
     const [first] = await spine.app.keys.list(one.account, { offset: 0, limit: 1 });
     expect(await send('PATCH', `/keys/${first!.hash}`, { allowed_services: long })).toEqual(tooLong);

@@ -120,7 +120,7 @@ export function parseCallRules({
   throw new GatewayError('invalid_request', `${param} ${fault.text}`, { param });
 }
 
-/** Bytes of the patterns of a key or member of an account that never had money, because such accounts cost nothing. */
+/** Bytes of the patterns of a key or member of an account that never had 0.10 USD: such accounts cost nothing. */
 const UNFUNDED_PATTERNS_MAX = 4_096;
 
 /** Throws GatewayError `unprocessable` for more patterns than an account without money may store in one place. */
@@ -133,7 +133,7 @@ export async function refuseLongPatterns(
   if (bytes <= UNFUNDED_PATTERNS_MAX || !(await neverHadMoney(ledger, account))) return;
   throw new GatewayError(
     'unprocessable',
-    `allowed_services has ${bytes} bytes as JSON, and those of an account that never had money have at most ${UNFUNDED_PATTERNS_MAX}. Name fewer services, or add money first`,
+    `allowed_services has ${bytes} bytes as JSON, and those of an account that never had 0.10 USD have at most ${UNFUNDED_PATTERNS_MAX}. Name fewer services, or add money first`,
     { param: 'allowed_services' },
   );
 }

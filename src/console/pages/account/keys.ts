@@ -408,7 +408,7 @@ async function whyNoKey(
     return new GatewayError(
       'unprocessable',
       most === UNFUNDED_KEYS_MAX
-        ? `An account that never had money has at most ${most} keys. Delete unused keys, or add money first`
+        ? `An account that never had 0.10 USD has at most ${most} keys. Delete unused keys, or add money first`
         : 'This account has too many keys. Delete unused keys',
     );
   return new GatewayError('unauthorized', 'Your session or key has just ended: sign in again, or use another key');

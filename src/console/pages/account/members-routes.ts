@@ -148,7 +148,7 @@ function addOrganisations(app: FastifyInstance, deps: OwnMembersDeps, callerOf: 
         throw new GatewayError(
           'unprocessable',
           isUnfunded
-            ? `An account that never had money makes at most ${most} organisation. Add money first, or ask the operator for another one`
+            ? `An account that never had 0.10 USD makes at most ${most} organisation. Add money first, or ask the operator for another one`
             : `You have made ${most} organisations, which is the maximum. Ask the operator for another one`,
         );
       }

@@ -22,7 +22,7 @@ export const LIMITS = {
     absent: '10 × `requests_per_minute`',
     takes: 'whole number, 1 to 100000000',
     meaning:
-      'Requests per minute of all keys of one account together, as a steady rate. `burst` comes on top. A rate that the operator sets for an account replaces it. Requests for the state of videos and responses, and those that count tokens, have the same rate for each of the two kinds. All wallets of one network that never had money, and organisations of theirs, have together the rate of one account. Development accounts have none.',
+      'Requests per minute of all keys of one account together, as a steady rate. `burst` comes on top. A rate that the operator sets for an account replaces it. Requests for the state of videos and responses, and those that count tokens, have the same rate for each of the two kinds. All wallets of one network that never had 0.10 USD, and organisations of theirs, have together the rate of one account. Development accounts have none.',
   }),
   development_requests_per_minute: whole({
     min: 1,

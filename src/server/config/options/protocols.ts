@@ -252,7 +252,7 @@ export const BATCHES = {
     max: 1024 * TIB,
     absent: 'a quarter of `bytes_max`',
     meaning:
-      'Largest size of the files of all accounts together that never had money. Raise it to `bytes_max` if your own services are free.',
+      'Largest size of the files of all accounts together that never had 0.10 USD. Raise it to `bytes_max` if your own services are free.',
   }),
   lines_max: whole({ min: 1, max: 1_000_000, default: 50_000, meaning: 'Most lines of a batch.' }),
   live_max: whole({
