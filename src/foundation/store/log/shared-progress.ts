@@ -53,7 +53,8 @@ export function shareProgress(memory: SharedArrayBuffer = new SharedArrayBuffer(
 }
 
 /** Tables that follow the log. A statement that names one must see everything that is in the log. */
-const FOLLOWS = /\b(?:accounts|budgets|budget_sums|funded_accounts|locks|transfers|journal|journal_batches|ledger_log)\b/i;
+const FOLLOWS =
+  /\b(?:accounts|budgets|budget_sums|funded_accounts|locks|transfers|journal|journal_batches|ledger_log)\b/i;
 
 /** True if a statement names a table that follows the ledger's log. Names in its comments do not count. */
 export const followsLog = (text: string): boolean => FOLLOWS.test(text.replaceAll(/^\s*--.*$/gm, ''));
