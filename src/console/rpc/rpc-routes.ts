@@ -89,7 +89,7 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
 
     const answer = createAnswerBody({
       pipeline: deps.pipeline,
-      hold: (account) => memory.open(account, null),
+      hold: (account) => memory.open(account, false, null),
       limits,
       replyBytesMax: upstream.replyBytesMax,
       offered: () => (offered ??= offer()),

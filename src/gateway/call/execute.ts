@@ -182,14 +182,17 @@ class CallRequests implements RunningCall {
   /** Why the call was stopped early; null while it was not. */
   stopped: Error | null = null;
   readonly #options: CallRequestsOptions;
+  /** It reserves nothing. */
+  readonly #isFree: boolean;
   readonly #repeatable: boolean;
   readonly #sent: UpstreamExchange[] = [];
   readonly #over = new AbortController();
 
   constructor(options: CallRequestsOptions, call: Call) {
-    const { free, primitive } = call;
+    const { candidates, free, primitive } = call;
     this.#options = options;
     this.call = call;
+    this.#isFree = candidates.every(({ estimate }) => estimate === 0n);
     this.#repeatable = free !== null || WITHOUT_EFFECTS.has(primitive);
   }
 
@@ -240,7 +243,7 @@ class CallRequests implements RunningCall {
     const { account } = this.call.caller;
     const sent = { ...withHeaders(request, traced), repeatable: this.#repeatable && request.repeatable !== false };
     const exchange = upstream.send(endpoint, sent, account, last);
-    if (replyMemory) exchange.memory = replyMemory.open(account, offer.provider.id);
+    if (replyMemory) exchange.memory = replyMemory.open(account, this.#isFree, offer.provider.id);
     this.#sent.push(exchange);
     return exchange;
   }

@@ -4,14 +4,14 @@ import { createHeldMemory } from '#http';
 /** Limits the memory for replies that the process holds until they are complete. */
 export interface ReplyMemory {
   /**
-   * Begins to count one reply to an account. `provider`: the provider of the reply; null if the reply comes from
-   * several.
+   * Begins to count one reply to an account. `free`: the call costs nothing. `provider`: the provider of the reply;
+   * null if the reply comes from several.
    */
-  open(account: string, provider: string | null): ReplyHold;
+  open(account: string, free: boolean, provider: string | null): ReplyHold;
 }
 
 /** The memory of one reply. A wait for room that takes too long rejects with UpstreamFailure (`tooLarge`, `unheld`). */
-export type ReplyHold = ReturnType<ReturnType<typeof createHeldMemory>['open']>;
+export type ReplyHold = ReturnType<ReturnType<typeof createHeldMemory<'account' | 'provider'>>['open']>;
 
 interface ReplyMemoryOptions {
   readonly repliesBytesMax: number;
@@ -27,10 +27,13 @@ interface ReplyMemoryOptions {
 const UNCOUNTED_BYTES = 64 * 1024;
 const WAIT_MS = 10_000;
 
+/** Accounts cost nothing to make, so those that call for nothing count together besides. */
+const FREE = 'free ';
+const accountLevels = (party: string): readonly string[] => (party.startsWith(FREE) ? [FREE, party] : [party]);
+
 /**
- * There is one count for all replies, one for each account and one for each provider. A growing reply reserves up to
- * twice its size each time. If one of its counts has no room, the reply waits, and its connection is not read
- * meanwhile.
+ * A growing reply reserves up to twice its size each time. If one of its counts has no room, the reply waits, and its
+ * connection is not read meanwhile.
  */
 export function createReplyMemory({
   repliesBytesMax,
@@ -41,12 +44,12 @@ export function createReplyMemory({
     bytesMax: repliesBytesMax,
     oneBytesMax: replyBytesMax,
     uncountedBytes: UNCOUNTED_BYTES,
+    kinds: { account: accountLevels, provider: null },
     waitMs,
     full,
   });
   return {
-    open: (account, provider) =>
-      provider === null ? memory.open(`account ${account}`) : memory.open(`account ${account}`, `provider ${provider}`),
+    open: (account, free, provider) => memory.open({ account: free ? `${FREE}${account}` : account, provider }),
   };
 }
 

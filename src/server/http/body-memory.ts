@@ -3,6 +3,7 @@ import { totalmem } from 'node:os';
 import type { FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
 import type { LimitsConfig } from '#config';
+import { networkLevels } from '#security';
 import { createHeldMemory, type MemoryHold } from './held-memory.ts';
 
 /**
@@ -16,7 +17,9 @@ export const PARSED_JSON = 4;
 type BodyLimits = Pick<LimitsConfig, 'bodiesBytesMax' | 'bodyBytesMax' | 'chatBodyBytesMax' | 'mediaBodyBytesMax'>;
 
 /** The count that has no room: that of the account, of the network, or of all. */
-export type FullShare = 'account' | 'network' | 'gateway';
+export type FullShare = BodyParty | 'gateway';
+type BodyParty = 'account' | 'network';
+export type BodyHold = MemoryHold<BodyParty>;
 
 /** Why a body was refused: no room, or the upload was too slow. */
 export type BodyRefusal = FullShare | 'slow';
@@ -24,11 +27,11 @@ export type BodyRefusal = FullShare | 'slow';
 /** Counts the memory for the bodies of requests. */
 export interface BodyMemory {
   /** Begins to count one body, or the files of one request. `account`, `network`: null if it is not known. */
-  open(account: string | null, network: string | null): MemoryHold;
+  open(account: string | null, network: string | null): BodyHold;
   /** Asks for `bytes` in total. Throws GatewayError `rate_limit_exceeded`, `service_unavailable` without room. */
-  take(hold: MemoryHold, bytes: number): void;
+  take(hold: BodyHold, bytes: number): void;
   /** Asks for `bytes` in total like `take`. Returns the count that has no room, or null if the bytes are counted. */
-  lacks(hold: MemoryHold, bytes: number): FullShare | null;
+  lacks(hold: BodyHold, bytes: number): FullShare | null;
   refusal(full: FullShare): GatewayError;
   used(): number;
 }
@@ -47,26 +50,22 @@ export function createBodyMemory(
     bytesMax: limits.bodiesBytesMax ?? bodiesBytesOf(1),
     oneBytesMax: Math.max(mediaBodyBytesMax, PARSED_JSON * Math.max(bodyBytesMax, chatBodyBytesMax)),
     uncountedBytes: 0,
+    kinds: { account: null, network: networkLevels },
     waitMs: 0,
-    full: () => refusal('gateway', memory.shareMax),
+    full: () => refusal('gateway'),
     onFreed,
   });
   const lacks: BodyMemory['lacks'] = (hold, bytes) => {
     const full = hold.lacks(bytes);
-    if (full === undefined) return null;
-    return full === null ? 'gateway' : full.startsWith('account ') ? 'account' : 'network';
+    return full === 'all' ? 'gateway' : full;
   };
   const refused = (full: FullShare) => {
     onRefused(full);
-    return refusal(full, memory.shareMax);
+    return refusal(full);
   };
   return {
     used: memory.used,
-    open: (account, network) =>
-      memory.open(
-        ...(account === null ? [] : [`account ${account}`]),
-        ...(network === null ? [] : [`network ${network}`]),
-      ),
+    open: (account, network) => memory.open({ account, network }),
     lacks,
     refusal: refused,
     take(hold, bytes) {
@@ -85,7 +84,7 @@ export function bodiesBytesOf(processes: number): number {
   return Math.floor(Math.min(1024 * MIB, Math.max(128 * MIB, memory / 4)) / processes);
 }
 
-function refusal(why: FullShare, shareMax: number): GatewayError {
+function refusal(why: FullShare): GatewayError {
   if (why === 'gateway')
     return new GatewayError(
       'service_unavailable',
@@ -95,7 +94,7 @@ function refusal(why: FullShare, shareMax: number): GatewayError {
   return new GatewayError(
     'rate_limit_exceeded',
     `The large requests of this ${why} that arrive or run now leave no room for this one: retry when one of them has ended. ` +
-      `One ${why} may use ${Math.floor(shareMax)} bytes, a quarter of limits.bodies_bytes_max`,
+      `One ${why} may use a quarter of limits.bodies_bytes_max, and at most as many bytes as it leaves free`,
     { retryAfterS: RETRY_AFTER_S },
   );
 }
@@ -108,7 +107,7 @@ type Holding = FastifyRequest & { [HELD]?: HeldBody };
  * request, and calls that it began.
  */
 export class HeldBody {
-  hold: MemoryHold | null = null;
+  hold: BodyHold | null = null;
   /** The bytes of `hold` that are counted for the body itself. */
   bytes = 0;
   #users = 0;

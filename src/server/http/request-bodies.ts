@@ -3,9 +3,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PlacedList, type Placed } from '#wire';
 import { GatewayError } from '#errors';
 import type { LimitsConfig } from '#config';
-import type { MemoryHold } from './held-memory.ts';
 import { accountOf, clientNetworkOf } from './request-context.ts';
 import {
+  type BodyHold,
   type BodyMemory,
   type BodyRefusal,
   createBodyMemory,
@@ -190,12 +190,12 @@ class Bodies implements RequestBodies {
     return { ...this.#counts(() => (held.hold ??= this.openFor(request)), held.bytes), release };
   }
 
-  openFor(request: FastifyRequest): MemoryHold {
+  openFor(request: FastifyRequest): BodyHold {
     return this.memory.open(accountOf(request), clientNetworkOf(request));
   }
 
   /** Counts in a hold that has `others` bytes for something else. */
-  #counts(hold: () => MemoryHold, others: number): Pick<MoreMemory, 'becomes' | 'grow'> {
+  #counts(hold: () => BodyHold, others: number): Pick<MoreMemory, 'becomes' | 'grow'> {
     let held = 0;
     const becomes = (bytes: number) => {
       if (bytes > held) this.memory.take(hold(), others + bytes);
@@ -265,7 +265,7 @@ class ArrivingBody implements Placed, WaitingBody {
   readonly #length: number | null;
   readonly #bytesMax: number;
   /** Counts a body above UNCOUNTED_BYTES, or one that is still arriving at the second turn. */
-  #hold: MemoryHold | null = null;
+  #hold: BodyHold | null = null;
   /** The bytes, if the length is known. */
   #whole: Buffer | null = null;
   /** The bytes of a chunked body, in full pieces and one that is being filled. */
@@ -391,7 +391,7 @@ class ArrivingBody implements Placed, WaitingBody {
     this.#holds(this.#hold, bytes);
   }
 
-  #holds(hold: MemoryHold, bytes: number): void {
+  #holds(hold: BodyHold, bytes: number): void {
     this.#hold = hold;
     const held = begunFor(this.#request);
     if (held === undefined) return;

@@ -1,3 +1,5 @@
+import { networkLevels } from '#security';
+import { Shares } from '#wire';
 import type { FullShare } from './body-memory.ts';
 
 /** A body that is not read yet, because there is no memory for it. */
@@ -16,7 +18,7 @@ export interface WaitingBody {
 interface WaitingLimits {
   /** How long a body waits at most. 0: it is refused at once. */
   readonly bodiesWaitMs: number;
-  /** How many may wait. An account and a network may have a quarter each. */
+  /** How many may wait. An account and a network may have a quarter each, and as many as it leaves free. */
   readonly bodiesWaitingMax: number;
 }
 
@@ -40,18 +42,23 @@ export class WaitingBodies {
   readonly #limits: WaitingLimits;
   /** By network, then by account. The first ones are the next ones. */
   readonly #networks = new Map<string, Map<string, BodyQueue>>();
-  readonly #ofAccount = new Map<string, number>();
-  #count = 0;
+  readonly #ofNetwork: Shares;
+  /** Without those of no account. */
+  readonly #ofAccount: Shares;
   /** The next body waits for the memory of all. */
   #allIsFull = false;
   #serving = false;
 
   constructor(limits: WaitingLimits) {
     this.#limits = limits;
+    const max = limits.bodiesWaitingMax;
+    const mostOfOne = Math.max(1, Math.floor(max / SHARE));
+    this.#ofNetwork = new Shares(max, mostOfOne, networkLevels);
+    this.#ofAccount = new Shares(max, mostOfOne);
   }
 
   get count(): number {
-    return this.#count;
+    return this.#ofNetwork.all;
   }
 
   /** Begins a body now or later, or refuses it. */
@@ -78,18 +85,16 @@ export class WaitingBodies {
     line!.bodies.delete(body);
     if (line!.bodies.size === 0) accounts!.delete(account);
     if (accounts!.size === 0) this.#networks.delete(network);
-    const remaining = this.#ofAccount.get(account)! - 1;
-    if (remaining === 0) this.#ofAccount.delete(account);
-    else this.#ofAccount.set(account, remaining);
-    this.#count -= 1;
+    this.#ofNetwork.leave(network);
+    if (account !== '') this.#ofAccount.leave(account);
     // It may have been the one for which others waited.
-    if (this.#count === 0) this.#allIsFull = false;
+    if (this.count === 0) this.#allIsFull = false;
   }
 
   /** Begins the bodies for which there is memory now. To be called when memory became free. */
   serve(): void {
     // A body that is tried gives its memory back if it does not fit.
-    if (this.#serving || this.#count === 0) return;
+    if (this.#serving || this.count === 0) return;
     this.#serving = true;
     try {
       for (let next = this.#next(); next !== null; next = this.#next()) next.begin();
@@ -108,12 +113,7 @@ export class WaitingBodies {
   }
 
   #hasPlace(network: string, account: string): boolean {
-    const { bodiesWaitingMax } = this.#limits;
-    const share = Math.max(1, Math.floor(bodiesWaitingMax / SHARE));
-    let ofNetwork = 0;
-    for (const { bodies } of this.#networks.get(network)?.values() ?? []) ofNetwork += bodies.size;
-    const ofAccount = account === '' ? 0 : (this.#ofAccount.get(account) ?? 0);
-    return this.#count < bodiesWaitingMax && ofNetwork < share && ofAccount < share;
+    return this.#ofNetwork.mayTake(network) && (account === '' || this.#ofAccount.mayTake(account));
   }
 
   #add(body: WaitingBody, full: FullShare): void {
@@ -129,8 +129,8 @@ export class WaitingBodies {
       this.serve();
     }, this.#limits.bodiesWaitMs).unref();
     bodies.set(body, timer);
-    this.#ofAccount.set(account, (this.#ofAccount.get(account) ?? 0) + 1);
-    this.#count += 1;
+    this.#ofNetwork.take(network);
+    if (account !== '') this.#ofAccount.take(account);
   }
 
   /** Takes out the next body for which there is memory. It has its memory. null if all must wait. */

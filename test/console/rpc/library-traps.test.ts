@@ -91,7 +91,7 @@ test('as many as come at once: the library runs them all, the endpoint eight', a
     entries.map((entry) => readEntry(JSON.stringify(entry))!),
     {
       held: createHeldReplies(
-        createReplyMemory({ repliesBytesMax: 1e9, replyBytesMax: 1e9 }).open('a', null),
+        createReplyMemory({ repliesBytesMax: 1e9, replyBytesMax: 1e9 }).open('a', false, null),
         Infinity,
       ),
       isBilled: () => true,

@@ -47,7 +47,7 @@ async function batch({ hold, bytesMax = 8 * MIB, replyBytes, billed }: Batch) {
 
 test('what was paid is told however large it is; what has not begun by then is not run', async () => {
   const { ran, codes, read } = await batch({
-    hold: memoryOf().open('a', null),
+    hold: memoryOf().open('a', false, null),
     bytesMax: 50 * KIB,
     replyBytes: 10 * KIB,
     billed: true,
@@ -61,7 +61,7 @@ test('what was paid is told however large it is; what has not begun by then is n
 
 test('of what costs nothing a batch is told so much as it may have, and which entry to send alone', async () => {
   const { codes, read, bytes } = await batch({
-    hold: memoryOf().open('a', null),
+    hold: memoryOf().open('a', false, null),
     bytesMax: 55 * KIB,
     replyBytes: 10 * KIB,
     billed: false,
@@ -75,7 +75,7 @@ test('replies that nobody takes: one account has a quarter, all have the whole, 
   const memory = memoryOf(16 * MIB);
   const large = (hold: Batch['hold']) => batch({ hold, replyBytes: 500 * KIB, billed: false });
   const told = ({ codes }: Awaited<ReturnType<typeof large>>) => codes.filter((code) => code === 0).length * 500 * KIB;
-  const mine = [memory.open('mine', null), memory.open('mine', null)];
+  const mine = [memory.open('mine', false, null), memory.open('mine', false, null)];
   // The first is let come to its end; the second finds the share taken.
   expect(told(await large(mine[0]!))).toBeGreaterThan(4 * MIB);
   const { codes, read } = await large(mine[1]!);
@@ -84,9 +84,9 @@ test('replies that nobody takes: one account has a quarter, all have the whole, 
     message: expect.stringMatching(/not read.*retry/) as string,
     data: { retry_after_s: 2, status: 503 },
   });
-  expect(told(await large(memory.open('other', null)))).toBeGreaterThan(3 * MIB);
+  expect(told(await large(memory.open('other', false, null)))).toBeGreaterThan(3 * MIB);
   // Small ones are never refused.
-  expect((await batch({ hold: memory.open('mine', null), replyBytes: KIB, billed: false })).codes).toEqual(
+  expect((await batch({ hold: memory.open('mine', false, null), replyBytes: KIB, billed: false })).codes).toEqual(
     entries.map(() => 0),
   );
   mine[0]!.release();
@@ -96,7 +96,7 @@ test('replies that nobody takes: one account has a quarter, all have the whole, 
 test('an account that does not take what it pays for begins nothing more, and no other is kept from beginning', async () => {
   const memory = memoryOf(16 * MIB);
   const paid = (account: string, bytesMax: number) =>
-    batch({ hold: memory.open(account, null), bytesMax, replyBytes: 500 * KIB, billed: true });
+    batch({ hold: memory.open(account, false, null), bytesMax, replyBytes: 500 * KIB, billed: true });
   await paid('greedy', 8 * MIB);
   const refused = await paid('greedy', 8 * MIB);
   expect(refused.ran).toEqual([]);
@@ -115,7 +115,7 @@ test('one entry of a batch is begun in each turn of the event loop', async () =>
   setImmediate(count);
   const begun: number[] = [];
   await runBatch(entries, {
-    held: createHeldReplies(memoryOf().open('a', null), MIB),
+    held: createHeldReplies(memoryOf().open('a', false, null), MIB),
     gone: new AbortController().signal,
     isBilled: () => false,
     placeOf: () => null,

@@ -79,7 +79,7 @@ export const LIMITS = {
     max: 64 * 1024 * MIB,
     absent: 'a quarter of the memory that the process may use, 128 MiB to 1 GiB',
     meaning:
-      'Memory in bytes for [large requests](run/memory.md): bodies above 8 KiB, until their calls end. Parsed JSON counts four times. One account and one network get at most a quarter, but always one body of the largest size. What does not fit waits, see `limits.bodies_wait_ms`.',
+      'Memory in bytes for [large requests](run/memory.md): bodies above 8 KiB, until their calls end. Parsed JSON counts four times. One account and one network get at most a quarter, and as many bytes as they leave free, but one body of the largest size where there is room. What does not fit waits, see `limits.bodies_wait_ms`.',
   }),
   bodies_wait_ms: whole({
     min: 0,
@@ -93,7 +93,7 @@ export const LIMITS = {
     max: 65_536,
     default: 256,
     meaning:
-      'Number of bodies that may wait for memory. One account and one network get at most a quarter. Up to 128 KiB of a body that waits are in memory.',
+      'Number of bodies that may wait for memory. One account and one network get at most a quarter, and as many as they leave free. Up to 128 KiB of a body that waits are in memory.',
   }),
   upload_bytes_per_second_min: whole({
     min: 1,
@@ -247,7 +247,7 @@ export const UPSTREAM = {
     max: 64 * 1024 * MIB,
     default: 128 * MIB,
     meaning:
-      'Memory in bytes for unfinished replies above 64 KiB. All replies to one account, or of one provider, get at most a quarter. A reply that does not fit waits up to 10 s, then it is given up, and charged if it came from an own provider of the operator.',
+      'Memory in bytes for unfinished replies above 64 KiB. All replies to one account, or of one provider, get at most a quarter, and as many bytes as they leave free. A reply that does not fit waits up to 10 s, then it is given up, and charged if it came from an own provider of the operator.',
   }),
   connections_max: whole({
     min: 1,
