@@ -61,7 +61,6 @@ export {
   wholePiece,
 } from './reply/large-strings.ts';
 export { type JobPlace, Places, Shares } from './places.ts';
-export type { LevelsOf } from './shares.ts';
 export { retryAfterOf } from './retry-after.ts';
 export { createPace, OWN_TURN_BYTES, ownTurn } from './long-work.ts';
 export { createReplyBytes } from './reply/reply-bytes.ts';

@@ -2,8 +2,7 @@
 const TIMES_OF_WIDEST = 7;
 const TIMES_BETWEEN = 3;
 
-/** What a party is in, the widest first, and at last itself under any name. */
-export type LevelsOf = (party: string) => readonly string[];
+type LevelsOf = (party: string) => readonly string[];
 const NONE: readonly string[] = [];
 const alone: LevelsOf = () => NONE;
 
@@ -23,7 +22,8 @@ export class Shares {
   #all = 0;
 
   /**
-   * `mostOfOne`: places that one party gets at most. `levelsOf`: see networkLevels. Default: each stands alone.
+   * `mostOfOne`: places that one party gets at most. `levelsOf`: what a party is in, the widest first, and at last
+   * itself under any name; see networkLevels. Default: each stands alone.
    */
   constructor(max: number, mostOfOne: number = max, levelsOf: LevelsOf = alone) {
     this.max = max;

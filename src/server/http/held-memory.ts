@@ -1,4 +1,4 @@
-import { type LevelsOf, Shares } from '#wire';
+import { Shares } from '#wire';
 
 /**
  * Memory that one process holds for many accounts. Replies and the bodies of requests are counted this way. Each is
@@ -39,8 +39,8 @@ interface HeldMemoryOptions<Kind extends string> {
   readonly oneBytesMax: number;
   /** A reply or body up to this size is not counted. */
   readonly uncountedBytes: number;
-  /** What a party of each kind is in besides; null if each stands alone. Asked in this order. */
-  readonly kinds: Readonly<Record<Kind, LevelsOf | null>>;
+  /** The levels that a party of each kind is in, see Shares; null if it stands alone. They are asked in this order. */
+  readonly kinds: Readonly<Record<Kind, ((party: string) => readonly string[]) | null>>;
   readonly waitMs: number;
   /** Makes the error of a wait that was too long. */
   readonly full: () => Error;
@@ -103,11 +103,8 @@ class Pool<Kind extends string> {
 
   shareIsFull(parties: Parties<Kind>): boolean {
     return this.counts.some(({ kind, shares }) => {
-      const party = parties[kind];
-      return (
-        party !== null &&
-        (shares.amountOf(party) >= this.#shareMax || !shares.mayTake(party, this.options.uncountedBytes))
-      );
+      const held = parties[kind] === null ? 0 : shares.amountOf(parties[kind]);
+      return held > 0 && (held >= this.#shareMax || held > this.#max - this.used);
     });
   }
 

@@ -44,10 +44,10 @@ describe('the memory of unfinished replies', () => {
 
   it('leaves something to who pays, however many accounts call for nothing', () => {
     const all = memory();
-    for (let n = 0; n < 7; n++) expect(all.open(`free ${n}`, true, null).keeps(512 * KIB)).toBeNull();
-    const another = all.open('free 8', true, null);
+    for (let n = 0; n < 7; n++) expect(all.open(`wallet ${n}`, true, null).keeps(512 * KIB)).toBeNull();
+    const another = all.open('wallet 8', true, null);
     expect(another.keeps(512 * KIB)).toBeInstanceOf(Promise);
-    expect(all.open('free 8', false, null).keeps(512 * KIB)).toBeNull();
+    expect(all.open('wallet 8', false, null).keeps(512 * KIB)).toBeNull();
     another.release();
   });
 
