@@ -1,5 +1,6 @@
 import { loadStatements, type Database, type Row } from '#store';
 import { createSealedTexts, type SealSecret } from '#security';
+import type { ClaimsSource } from './provider.ts';
 import { ADMIN_ROLES, type AdminRole } from '../administrators/admin-keys.ts';
 
 /** A person of the company, as the provider last described the person. Times are epoch milliseconds. */
@@ -11,6 +12,10 @@ export interface Person {
   readonly adminRoles: readonly AdminRole[];
   /** Accounts of organisations in which a group made the person a member. */
   readonly organisations: readonly string[];
+  /** Those with a rule that the provider last said. null: it has said nothing of groups yet. */
+  readonly groups: readonly string[] | null;
+  /** The kind of answer in which it said them. */
+  readonly groupsFrom: ClaimsSource | null;
   /** null if the provider gave none. */
   readonly refreshToken: string | null;
   readonly answeredAt: number;
@@ -79,15 +84,18 @@ export function createPeopleStore(database: Pick<Database, 'query'>, { secret, n
       name: row['name'] as string,
       adminRoles: ADMIN_ROLES.filter((role) => roles.includes(role)),
       organisations: JSON.parse(row['organisations'] as string) as readonly string[],
+      groups: row['known_groups'] === null ? null : (JSON.parse(row['known_groups'] as string) as readonly string[]),
+      groupsFrom: row['groups_from'] as ClaimsSource | null,
       refreshToken: sealed === null ? null : seals.open(account, sealed),
       answeredAt: Number(row['answered_at']),
     };
   };
   return {
-    async put({ account, subject, name, adminRoles, organisations, refreshToken, answeredAt }, dueAt) {
+    async put({ account, subject, name, adminRoles, organisations, refreshToken, answeredAt, ...rest }, dueAt) {
       const lists = [JSON.stringify(adminRoles), JSON.stringify(organisations)];
       const sealed = refreshToken === null ? null : seals.seal(account, refreshToken);
-      await database.query(SQL.putPerson, [account, subject, name, ...lists, sealed, answeredAt, dueAt]);
+      const groups = [rest.groups === null ? null : JSON.stringify(rest.groups), rest.groupsFrom];
+      await database.query(SQL.putPerson, [account, subject, name, ...lists, sealed, answeredAt, dueAt, ...groups]);
     },
     async find(account) {
       const [row] = await database.query(SQL.findPerson, [account]);

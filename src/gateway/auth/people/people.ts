@@ -71,6 +71,15 @@ function rightsOf(rules: Config['people']['groups'], groups: readonly string[]) 
   return { adminRoles, organisations };
 }
 
+/**
+ * Providers such as Entra ID leave out the groups of a person in none. So where groups stood in such an answer before,
+ * one without them means none. Any other answer without groups says nothing of them.
+ */
+const groupsOf = ({ groups, withoutGroups }: PersonClaims, before: Person | null): readonly string[] | null => {
+  if (groups !== null || before === null) return groups;
+  return before.groupsFrom !== null && withoutGroups.includes(before.groupsFrom) ? [] : before.groups;
+};
+
 const max = (one: bigint, other: bigint): bigint => (one > other ? one : other);
 
 export function createPeople(deps: PeopleDeps): People {
@@ -99,19 +108,21 @@ export function createPeople(deps: PeopleDeps): People {
   };
 
   /**
-   * Makes the rights of a person what the provider says now, or leaves them if it says nothing of groups. Those that
-   * end come first, and are noted last.
+   * Makes the rights of a person what the rules give to the groups that the provider says now, or said last if it says
+   * nothing of them. Rights that end come first, and are noted last.
    */
   const apply = async (account: string, claims: PersonClaims, before: Person | null): Promise<Person | null> => {
     const { subject, refreshToken } = claims;
     const name = claims.name ?? before?.name ?? 'a person';
     const at = now();
-    if (claims.groups === null && before !== null) {
+    const groups = groupsOf(claims, before);
+    // Somebody of whom this gateway has never known the groups.
+    if (groups === null && before !== null) {
       const same = { ...before, name, refreshToken, answeredAt: at };
       await store.put(same, at + config.refreshMs);
       return same;
     }
-    const { adminRoles, organisations } = rightsOf(config.groups, claims.groups ?? []);
+    const { adminRoles, organisations } = rightsOf(config.groups, groups ?? []);
     await leave(
       { account },
       (before?.organisations ?? []).filter((one) => !organisations.has(one)),
@@ -120,7 +131,17 @@ export function createPeople(deps: PeopleDeps): People {
       // Sessions stay: they have no rights beyond the person's own account.
       if (before === null) return null;
     }
-    const person = { account, subject, name, adminRoles, refreshToken, answeredAt: at };
+    const known = config.groups.map(({ group }) => group).filter((group) => groups?.includes(group));
+    const person = {
+      account,
+      subject,
+      name,
+      adminRoles,
+      refreshToken,
+      answeredAt: at,
+      groups: [...new Set(known)],
+      groupsFrom: claims.groupsFrom ?? before?.groupsFrom ?? null,
+    };
     // Noted before they exist, so that they end even if this gateway stops in between.
     await store.put({ ...person, organisations: [...organisations.keys()] }, at + config.refreshMs);
     for (const [organisation, membership] of organisations) await join(organisation, account, name, membership);

@@ -13,12 +13,19 @@ export interface Pending {
   readonly verifier: string;
 }
 
+/** The identity token, or the userinfo. */
+export type ClaimsSource = 'token' | 'userinfo';
+
 export interface PersonClaims {
   readonly subject: string;
   /** null: the provider says none. */
   readonly name: string | null;
   /** null: the provider says nothing about them. */
   readonly groups: readonly string[] | null;
+  /** The answer in which they stand. null if none has them. */
+  readonly groupsFrom: ClaimsSource | null;
+  /** Answers that came and have no word of groups, nor of another server that has them. */
+  readonly withoutGroups: readonly ClaimsSource[];
   readonly sid: string | null;
   /** null if the provider gave none. */
   readonly refreshToken: string | null;
@@ -146,12 +153,15 @@ export function createPeopleProvider({ config, elapsed, now, onError }: Provider
     subject: string | null,
   ): Promise<PersonClaims> => {
     const client = await import('openid-client');
-    let claims = (tokens.claims() ?? {}) as Readonly<Record<string, unknown>>;
+    const token = tokens.claims() as Claims | undefined;
+    let claims = token ?? {};
     const who = subject ?? subjectOf(claims['sub']);
     if (claims['sub'] !== undefined && claims['sub'] !== who)
       throw new ProviderRefusal('The provider answers about another person');
+    let userinfo: Claims | undefined;
     if (claims[config.groupsClaim] === undefined && configuration.serverMetadata().userinfo_endpoint !== undefined)
-      claims = { ...claims, ...(await client.fetchUserInfo(configuration, tokens.access_token, who)) };
+      userinfo = await client.fetchUserInfo(configuration, tokens.access_token, who);
+    claims = { ...claims, ...userinfo };
     // The library bounds only the age. A token of the future would be good for longer than its provider meant.
     for (const time of ['iat', 'auth_time'])
       if (Number(claims[time] ?? 0) * 1_000 > now() + SKEW_S * 1_000)
@@ -160,7 +170,7 @@ export function createPeopleProvider({ config, elapsed, now, onError }: Provider
     return {
       subject: who,
       name: text('name') || text('preferred_username') || text('email') || null,
-      groups: groupsOf(claims[config.groupsClaim]),
+      ...groupsIn(config.groupsClaim, { token, userinfo }),
       sid: idOf(claims['sid']),
       refreshToken: tokens.refresh_token ?? null,
     };
@@ -266,7 +276,27 @@ const ID_MAX = 1_000;
 const idOf = (value: unknown): string | null =>
   typeof value === 'string' && value !== '' && value.length <= ID_MAX && !UNPRINTABLE.test(value) ? value : null;
 
-/** A provider that leaves its groups out, or gives no list of names, says nothing: absent is not empty. */
+type Claims = Readonly<Record<string, unknown>>;
+
+function groupsIn(
+  claim: string,
+  answers: Readonly<Record<ClaimsSource, Claims | undefined>>,
+): Pick<PersonClaims, 'groups' | 'groupsFrom' | 'withoutGroups'> {
+  const sources = (['token', 'userinfo'] as const).filter((source) => answers[source] !== undefined);
+  const from = sources.find((source) => answers[source]![claim] !== undefined);
+  if (from === undefined) {
+    const withoutGroups = sources.filter((source) => !isElsewhere(claim, answers[source]!));
+    return { groups: null, groupsFrom: null, withoutGroups };
+  }
+  const groups = groupsOf(answers[from]![claim]);
+  return { groups, groupsFrom: groups === null ? null : from, withoutGroups: [] };
+}
+
+/** A person in too many groups for one token: OpenID Connect Core 5.6.2, and `hasgroups` of Entra ID. */
+const isElsewhere = (claim: string, { _claim_names: names, hasgroups }: Claims): boolean =>
+  (isPlain(names) && names[claim] !== undefined) || hasgroups === true || hasgroups === 'true';
+
+/** Anything but a list of names says nothing. */
 function groupsOf(listed: unknown): readonly string[] | null {
   const list = typeof listed === 'string' ? [listed] : listed;
   return Array.isArray(list) ? list.filter((group) => typeof group === 'string').slice(0, GROUPS_MAX) : null;

@@ -58,7 +58,7 @@ export async function startCompany(gateway: string): Promise<Company> {
         backchannel_logout_session_required: false,
       },
     ],
-    claims: { openid: ['sub', 'sid'], profile: ['name', 'groups'], email: ['email'] },
+    claims: { openid: ['sub', 'sid'], profile: ['name', 'groups', 'hasgroups'], email: ['email'] },
     conformIdTokenClaims: false,
     scopes: ['openid', 'offline_access', 'profile', 'email'],
     pkce: { required: () => true },

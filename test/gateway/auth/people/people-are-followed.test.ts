@@ -130,9 +130,19 @@ const NAMES = adHoc('SELECT name FROM people');
 test('a provider that says nothing of groups takes nothing away, and one that lists none does', async () => {
   const [visitor, boss] = [await signIn('tim', ['staff']), await signIn('tia', ['ops'])];
   const key = await makeKey(visitor);
-  for (const groups of [undefined, null, { 0: 'other' }]) {
-    const name = `said ${String(groups)}`;
-    for (const person of ['tim', 'tia']) company.claims.set(person, { groups, name });
+  const nothing = [
+    {
+      groups: undefined,
+      _claim_names: { groups: 'graph' },
+      _claim_sources: { graph: { endpoint: 'https://graph.example/groups' } },
+    },
+    { groups: undefined, hasgroups: true },
+    { groups: null },
+    { groups: { 0: 'other' } },
+  ];
+  for (const [index, said] of nothing.entries()) {
+    const name = `said ${index}`;
+    for (const person of ['tim', 'tia']) company.claims.set(person, { ...said, name });
     ahead += 11 * MINUTE;
     await soon(async () => {
       const names = (await gateway.app.database.query(NAMES)).map((row) => row['name']);
@@ -144,6 +154,16 @@ test('a provider that says nothing of groups takes nothing away, and one that li
   ahead += 11 * MINUTE;
   await soon(async () => expect(await statusOf(key)).toBe(401));
   await soon(async () => expect((await boss.ask('GET', '/admin/v1/accounts')).status).toBe(401));
+});
+
+test('a provider that leaves out the groups of who is in none takes them away', async () => {
+  const [visitor, boss] = [await signIn('tom', ['staff']), await signIn('tea', ['ops'])];
+  const key = await makeKey(visitor);
+  for (const person of ['tom', 'tea']) company.claims.set(person, { groups: undefined });
+  ahead += 11 * MINUTE;
+  await soon(async () => expect(await statusOf(key)).toBe(401));
+  await soon(async () => expect((await boss.ask('GET', '/admin/v1/accounts')).status).toBe(401));
+  expect(await session(visitor)).toBe(200);
 });
 
 test('an administrator who leaves the group loses the right at the next refresh', async () => {

@@ -1,9 +1,10 @@
 -- name: putPerson
-INSERT INTO people (account, subject, name, admin_roles, organisations, refresh_token, answered_at, due_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+INSERT INTO people (account, subject, name, admin_roles, organisations, refresh_token, answered_at, due_at, known_groups,
+  groups_from)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 ON CONFLICT (account) DO UPDATE SET name = excluded.name, admin_roles = excluded.admin_roles,
   organisations = excluded.organisations, refresh_token = excluded.refresh_token, answered_at = excluded.answered_at,
-  due_at = excluded.due_at,
+  due_at = excluded.due_at, known_groups = excluded.known_groups, groups_from = excluded.groups_from,
   asked_until = NULL, unclear = 0
 
 -- name: findPerson
