@@ -15,6 +15,7 @@ import { createAgentTarget } from './bridge/agent-target.ts';
 import { runBridged, type Bridge } from './bridge/bridged.ts';
 import { createAskForCard } from './cards/fetch-card.ts';
 import { createCards, type BridgedAgent } from './cards/cards.ts';
+import type { NetworkOf } from './cards/known-cards.ts';
 import type { CardOrigin } from './cards/card-pages.ts';
 import { addCardRoutes } from './cards/card-routes.ts';
 import type { CardAuth } from './cards/write-card.ts';
@@ -63,6 +64,7 @@ interface A2aOptions extends Pick<A2aRoutesDeps, 'onRefused'> {
   /** A monotonic clock in milliseconds: changes to the machine's clock do not affect it. */
   readonly elapsed: () => number;
   readonly random: () => number;
+  readonly networkOf: NetworkOf;
   readonly onError: (
     error: unknown,
     request: { readonly id: string; readonly method: string; readonly url: string },
@@ -107,6 +109,7 @@ export function createA2a(options: A2aOptions): A2a {
     now: options.elapsed,
     date: now,
     random,
+    networkOf: options.networkOf,
     onError: (error) => options.onUnseen(error),
   });
   const taskTtlMs = config.tasks.ttlMs;

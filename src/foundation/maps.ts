@@ -124,3 +124,74 @@ export class IdleMap<T> {
     return this.#entries.values();
   }
 }
+
+/** Bytes that an entry takes besides its value. */
+const ENTRY_BYTES = 1_024;
+
+interface SharedEntry<V> {
+  readonly value: V;
+  readonly bytes: number;
+  readonly owner: OwnerEntries<V>;
+}
+
+interface OwnerEntries<V> {
+  readonly name: string;
+  bytes: number;
+  /** The least recently used first. */
+  readonly entries: Map<string, SharedEntry<V>>;
+}
+
+/**
+ * A cache for what others can have made as large and as often as they like. While it has more than `bytesMax` bytes,
+ * the owner with the most bytes loses its least recently used entry, so many entries never displace the few of another.
+ */
+export class SharedCache<V> {
+  readonly #bytesMax: number;
+  readonly #entries = new Map<string, SharedEntry<V>>();
+  /** The least recently used first. */
+  readonly #owners = new Map<string, OwnerEntries<V>>();
+  #bytes = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  get(key: string): V | undefined {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return undefined;
+    this.#owners.delete(entry.owner.name);
+    this.#owners.set(entry.owner.name, entry.owner);
+    entry.owner.entries.delete(key);
+    entry.owner.entries.set(key, entry);
+    return entry.value;
+  }
+
+  /** `bytes`: the size of the value. */
+  set(key: string, value: V, bytes: number, ownerName: string): void {
+    this.delete(key);
+    const owner = this.#owners.get(ownerName) ?? { name: ownerName, bytes: 0, entries: new Map() };
+    this.#owners.delete(ownerName);
+    this.#owners.set(ownerName, owner);
+    const entry = { value, bytes: bytes + ENTRY_BYTES, owner };
+    this.#entries.set(key, entry);
+    owner.entries.set(key, entry);
+    owner.bytes += entry.bytes;
+    this.#bytes += entry.bytes;
+    while (this.#bytes > this.#bytesMax) {
+      let largest: OwnerEntries<V> | null = null;
+      for (const one of this.#owners.values()) if (one.bytes > (largest?.bytes ?? 0)) largest = one;
+      this.delete(largest!.entries.keys().next().value!);
+    }
+  }
+
+  delete(key: string): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    const { owner, bytes } = entry;
+    this.#entries.delete(key);
+    owner.entries.delete(key);
+    owner.bytes -= bytes;
+    this.#bytes -= bytes;
+    if (owner.entries.size === 0) this.#owners.delete(owner.name);
+  }
+}

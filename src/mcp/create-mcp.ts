@@ -116,7 +116,7 @@ export function createMcp(options: McpOptions): Mcp {
   const seals = createSeals({ secret: options.secret, ttlMs: STATE_TTL_MS, now });
 
   // The servers, and the sessions with them.
-  const servers = createServers({ version, replyBytesMax, now: elapsed });
+  const servers = createServers({ version, replyBytesMax, now: elapsed, networkOf: options.networkOf });
   const sessions = createSessions({
     store: options.sessions,
     config: config.mcp,

@@ -12,7 +12,7 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'gateway/auth/credential': 1,
     'gateway/auth/key-store': 1,
     'gateway/auth/people/people-routes': 1,
-    'gateway/auth/people/people-store': 2,
+    'gateway/auth/people/people-store': 3,
     'gateway/authorization/adapter': 1,
     'gateway/authorization/state-store': 1,
     'a2a/push/own-webhook': 1,

@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { IdleMap, RecentMap, TransientMap } from '../../src/foundation/maps.ts';
+import { describe, expect, it, test } from 'vitest';
+import { IdleMap, RecentMap, SharedCache, TransientMap } from '../../src/foundation/maps.ts';
 
 test('a map of what is under way keeps its entries and their order while others come and go', () => {
   const map = new TransientMap<number, string>();
@@ -58,4 +58,42 @@ test('a map of values made on demand drops idle ones when it has many, and no ot
   const before = made;
   expect(map.get('busy')).toBe(busy);
   expect(made).toBe(before);
+});
+
+describe('a cache that owners share', () => {
+  const cacheOf = (most: number) => new SharedCache<string>(most * 2_048);
+  const put = (cache: SharedCache<string>, key: string, owner = key) => cache.set(key, key, 1_024, owner);
+
+  it('loses the least recently used entry of the owner that has most', () => {
+    const cache = cacheOf(4);
+    put(cache, 'calm');
+    for (const key of ['a', 'b', 'c', 'd', 'e']) put(cache, key, 'busy');
+    expect(['calm', 'a', 'b', 'c', 'd', 'e'].map((key) => cache.get(key))).toEqual([
+      'calm',
+      undefined,
+      undefined,
+      'c',
+      'd',
+      'e',
+    ]);
+  });
+
+  it('loses that of the owner who was there the longest ago, where all have as much', () => {
+    const cache = cacheOf(2);
+    put(cache, 'a');
+    put(cache, 'b');
+    cache.get('a');
+    put(cache, 'c');
+    expect(['a', 'b', 'c'].map((key) => cache.get(key))).toEqual(['a', undefined, 'c']);
+  });
+
+  it('does not keep what is larger than all of it, and forgets what it had under the name', () => {
+    const cache = cacheOf(2);
+    put(cache, 'a');
+    put(cache, 'b');
+    cache.set('a', 'large', 1_000_000, 'a');
+    expect([cache.get('a'), cache.get('b')]).toEqual([undefined, 'b']);
+    put(cache, 'c');
+    expect([cache.get('b'), cache.get('c')]).toEqual(['b', 'c']);
+  });
 });

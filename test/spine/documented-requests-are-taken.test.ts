@@ -79,6 +79,7 @@ const EXCEPTIONS: readonly (readonly [words: RegExp, reason: string, operation?:
     'The body of a quote is that of the call.',
     'post /api/v1/quotes',
   ],
+  [/^input\[\d+\] is of type compaction\w*, which only providers/, 'No schema knows the providers of a model.'],
   [
     /^\/responses\/compact needs a provider that compacts/,
     'No schema knows the providers of a model.',

@@ -8,7 +8,7 @@ import { cardPrice, type CardAuth, ownCard, rewriteCard } from './write-card.ts'
 import { readContent, cardText } from './card-content.ts';
 import { createCardPages, type CardOrigin, type CardPage } from './card-pages.ts';
 import type { FetchCard, KnownCard } from './fetch-card.ts';
-import { createKnownCards } from './known-cards.ts';
+import { createKnownCards, type NetworkOf } from './known-cards.ts';
 import { DEFAULT_FACTS, readCard, type CardFacts } from './read-card.ts';
 import { signCard, type SignBytes } from './sign-card.ts';
 
@@ -20,6 +20,7 @@ export interface CardsOptions {
   readonly version: string;
   readonly now: () => number;
   readonly random: () => number;
+  readonly networkOf: NetworkOf;
   readonly date?: () => number;
   readonly onError: (error: unknown, offer: Offer) => void;
   readonly onChanged?: (offer: Offer) => void;

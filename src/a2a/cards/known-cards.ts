@@ -1,5 +1,6 @@
 import type { Offer } from '#catalog';
-import { TransientMap } from '#maps';
+import { SharedCache } from '#maps';
+import { Shares } from '#wire';
 import { CardUnavailable, fetchCard, type FetchCard, type KnownCard } from './fetch-card.ts';
 
 export interface KnownCardsOptions {
@@ -8,10 +9,13 @@ export interface KnownCardsOptions {
   readonly random: () => number;
   readonly onError: (error: unknown, offer: Offer) => void;
   readonly onChanged?: (offer: Offer, card: KnownCard, before: KnownCard) => void;
+  readonly networkOf: NetworkOf;
   readonly timeoutMs?: number;
-  readonly countMax?: number;
   readonly bytesMax?: number;
 }
+
+/** The network that the provider of an offer dials from; null if it is not known. */
+export type NetworkOf = (offer: Offer) => string | null;
 
 interface KnownCards {
   /**
@@ -26,8 +30,8 @@ const RETRY_MS = 30_000;
 /** How long a card is used while it cannot be fetched again. */
 const KEPT_MS = 24 * 3_600_000;
 /**
- * The maximum of concurrent fetches. Anyone can cause a fetch, because requests for cards need no credential. Beyond
- * the maximum, an agent counts as one without a card.
+ * The maximum of concurrent fetches, which networks of providers share. Anyone can cause a fetch, because requests for
+ * cards need no credential. Beyond its share, an agent counts as one without a card.
  */
 const FETCHES_MAX = 64;
 
@@ -41,8 +45,7 @@ interface CachedCard {
 
 /**
  * Caches the cards of agents. A card is fresh for five minutes plus or minus 10 %, so that not all cards are fetched at
- * the same time. A stale card is fetched again in the background. The cache is bounded by number and size, and drops
- * the least recently requested cards first.
+ * the same time. A stale card is fetched again in the background. Networks of providers share the cache.
  */
 export function createKnownCards(options: KnownCardsOptions): KnownCards {
   const {
@@ -51,20 +54,21 @@ export function createKnownCards(options: KnownCardsOptions): KnownCards {
     random,
     onError,
     onChanged,
+    networkOf,
     timeoutMs = 10_000,
-    countMax = 5_000,
     bytesMax = 32 * 1024 * 1024,
   } = options;
-  const entries = new TransientMap<string, CachedCard>();
-  let bytes = 0;
-  let fetches = 0;
+  const entries = new SharedCache<CachedCard>(bytesMax);
+  const fetches = new Shares(FETCHES_MAX);
+  const ownerOf = (offer: Offer) => networkOf(offer) ?? offer.provider.id;
 
   const jittered = (ms: number) => ms * (0.9 + 0.2 * random());
 
   function refresh(offer: Offer, entry: CachedCard): Promise<void> {
     if (entry.fetching) return entry.fetching;
-    if (fetches >= FETCHES_MAX) return Promise.resolve();
-    fetches++;
+    const owner = ownerOf(offer);
+    if (!fetches.mayTake(owner)) return Promise.resolve();
+    fetches.take(owner);
     entry.fetching = fetchWithin(fetch, offer, timeoutMs)
       .then(
         (card) => replace(offer, entry, card),
@@ -74,7 +78,7 @@ export function createKnownCards(options: KnownCardsOptions): KnownCards {
         },
       )
       .finally(() => {
-        fetches--;
+        fetches.leave(owner);
         entry.fetching = null;
       });
     return entry.fetching;
@@ -87,30 +91,16 @@ export function createKnownCards(options: KnownCardsOptions): KnownCards {
     if (before?.hash === card.hash) return;
     entry.card = card;
     // The entry may have been dropped during the fetch.
-    if (entries.get(keyOf(offer)) === entry) bytes += card.bytes - (before?.bytes ?? 0);
-    for (const [key, oldest] of entries) {
-      if (bytes <= bytesMax || oldest === entry) break;
-      forget(key, oldest);
-    }
+    if (entries.get(keyOf(offer)) === entry) entries.set(keyOf(offer), entry, card.bytes, ownerOf(offer));
     if (before) onChanged?.(offer, card, before);
-  }
-
-  function forget(key: string, entry: CachedCard): void {
-    entries.delete(key);
-    bytes -= entry.card?.bytes ?? 0;
   }
 
   function entryOf(offer: Offer): CachedCard {
     const key = keyOf(offer);
-    const entry = entries.get(key) ?? { card: null, fetchedAt: 0, staleAt: Number.NEGATIVE_INFINITY, fetching: null };
-    entries.delete(key);
-    entries.set(key, entry);
-    if (entries.size > countMax) {
-      for (const [oldestKey, oldest] of entries) {
-        forget(oldestKey, oldest);
-        break;
-      }
-    }
+    const known = entries.get(key);
+    if (known !== undefined) return known;
+    const entry = { card: null, fetchedAt: 0, staleAt: Number.NEGATIVE_INFINITY, fetching: null };
+    entries.set(key, entry, 0, ownerOf(offer));
     return entry;
   }
 
@@ -118,8 +108,8 @@ export function createKnownCards(options: KnownCardsOptions): KnownCards {
     async cardOf(offer) {
       const entry = entryOf(offer);
       if (entry.card && now() - entry.fetchedAt > KEPT_MS) {
-        bytes -= entry.card.bytes;
         entry.card = null;
+        entries.set(keyOf(offer), entry, 0, ownerOf(offer));
       }
       if (now() >= entry.staleAt) {
         const refreshed = refresh(offer, entry);

@@ -89,6 +89,8 @@ interface CatalogueLimits extends FetchLimits {
   readonly providerSizeMax: number;
   /** Most characters of all listings, with those of the indexes. */
   readonly totalSizeMax: number;
+  /** Most characters of all listings of strangers. A network has as many as it leaves free. */
+  readonly strangersSizeMax: number;
 }
 
 const MIB = 1024 * 1024;
@@ -101,6 +103,7 @@ const LIMITS: CatalogueLimits = {
   othersMs: 27_000,
   providerSizeMax: 16 * MIB,
   totalSizeMax: 512 * MIB,
+  strangersSizeMax: 128 * MIB,
 };
 
 /**
@@ -109,7 +112,7 @@ const LIMITS: CatalogueLimits = {
  * lists stay. References in definitions are never followed.
  */
 export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogue {
-  const { catalog, pins, now, onError, onLeftOut, isStranger = () => false } = options;
+  const { catalog, pins, now, onError, onLeftOut, isStranger = () => false, networkOf = () => null } = options;
   const limits = { ...LIMITS, ...options.limits };
   const listings = new Map<string, ServerListing>();
   const views = new Map<string, ServiceListing>();
@@ -127,8 +130,28 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
 
   const refresher = createRefresher(refreshing(options, refresh));
 
+  /** Most characters that the lists of an offer may have, given those of the others. */
+  function roomOf(offer: Offer): number {
+    const partyOf = (one: Offer) => networkOf(one) ?? one.provider.id;
+    const party = partyOf(offer);
+    const used = { all: 0, own: 0, strangers: 0, party: 0 };
+    for (const [id, { size, index }] of listings) {
+      const other = offers.get(id);
+      if (id === offer.id || other === undefined) continue;
+      const characters = size + index.size;
+      used.all += characters;
+      if (other.provider.id === offer.provider.id) used.own += characters;
+      if (!isStranger(other)) continue;
+      used.strangers += characters;
+      if (partyOf(other) === party) used.party += characters;
+    }
+    const { sizeMax, providerSizeMax, totalSizeMax, strangersSizeMax } = limits;
+    const ofStrangers = isStranger(offer) ? strangersSizeMax - used.strangers - used.party : Infinity;
+    return Math.max(0, Math.min(sizeMax, providerSizeMax - used.own, totalSizeMax - used.all, ofStrangers));
+  }
+
   async function refresh(...[offer, signal, wait]: Parameters<RefresherOptions<Offer>['refresh']>): Promise<void> {
-    const sizeMax = roomOf(offer, listings, offers, limits);
+    const sizeMax = roomOf(offer);
     const waiting: FetchDeps = {
       facts: (...args) => wait(options.facts(...args)),
       list: (...args) => wait(options.list(...args)),
@@ -144,7 +167,7 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
     const listing = await makeListing({ offer, fetched, sizeMax, before, pin, now });
     if (signal.aborted || !offers.has(offer.id)) return;
     // Another list of the same provider, which was read at the same time, may have taken the room.
-    if (listing.size > roomOf(offer, listings, offers, limits)) return refresh(offer, signal, wait);
+    if (listing.size > roomOf(offer)) return refresh(offer, signal, wait);
     listings.set(offer.id, listing);
     const changed = KINDS.filter((kind) => listing.digests[kind] !== before?.digests[kind]);
     if (changed.length > 0)
@@ -265,24 +288,6 @@ const refreshing = (
   tickMs: options.tickMs ?? 1_000,
   onFailed: (offer, error) => onError(error, offer),
 });
-
-/** Most characters that the lists of an offer may have, given the lists of the other offers. */
-function roomOf(
-  offer: Offer,
-  listings: ReadonlyMap<string, ServerListing>,
-  offers: ReadonlyMap<string, Offer>,
-  { sizeMax, providerSizeMax, totalSizeMax }: CatalogueLimits,
-): number {
-  let total = 0;
-  let own = 0;
-  for (const [id, { size, index }] of listings) {
-    if (id === offer.id) continue;
-    const bytes = size + index.size;
-    total += bytes;
-    if (offers.get(id)?.provider.id === offer.provider.id) own += bytes;
-  }
-  return Math.max(0, Math.min(sizeMax, providerSizeMax - own, totalSizeMax - total));
-}
 
 async function findTools(
   query: string,

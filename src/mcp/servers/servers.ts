@@ -1,6 +1,7 @@
 import { isObject, type JsonObject, NEVER_ABORTED, UpstreamFailure } from '#wire';
 import type { ResponseMessage } from '#json-rpc';
 import type { Offer } from '#catalog';
+import { SharedCache } from '#maps';
 import type { Send } from '#call';
 import { readableFacts } from '../shapes/results.ts';
 import { requestText } from '../wire/own-messages.ts';
@@ -25,29 +26,47 @@ interface ServersOptions {
   readonly version: string;
   readonly replyBytesMax: number;
   readonly now: () => number;
+  /** The network that the provider of an offer dials from; null if it is not known. Default: none is known. */
+  readonly networkOf?: ((offer: Offer) => string | null) | undefined;
 }
 
 interface CachedFacts {
+  /** A provider that registers again has new offers, which are asked at once. */
+  readonly offer: Offer;
   readonly answer: Promise<ServerFacts>;
   readonly at: number;
   facts: ServerFacts | null;
 }
 
-/**
- * Facts expire, because a server may be replaced by a newer one at the same address. A provider that registers again
- * has new offers, which are asked at once.
- */
+/** Facts expire, because a server may be replaced by a newer one at the same address. */
 const KNOWN_MS = 5 * 60_000;
 
-export function createServers({ version, replyBytesMax, now }: ServersOptions): Servers {
-  const known: Readonly<Record<Era, WeakMap<Offer, CachedFacts>>> = { modern: new WeakMap(), legacy: new WeakMap() };
+/** Of the facts of all servers, which networks of providers share. */
+const ALL_BYTES_MAX = 32 * 1024 * 1024;
+/** The parsed facts take as much as their text, and a letter may take two bytes. */
+const BYTES_OF_LETTER = 4;
+
+export function createServers({ version, replyBytesMax, now, networkOf = () => null }: ServersOptions): Servers {
+  const cache = new SharedCache<CachedFacts>(ALL_BYTES_MAX);
+  const keyOf = ({ id }: Offer, era: Era) => `${era} ${id}`;
+  const cached = (offer: Offer, era: Era) => {
+    const entry = cache.get(keyOf(offer, era));
+    return entry?.offer === offer ? entry : undefined;
+  };
+  const keep = (entry: CachedFacts, era: Era) => {
+    const { offer, facts } = entry;
+    const bytes = BYTES_OF_LETTER * (facts?.text.length ?? 0);
+    cache.set(keyOf(offer, era), entry, bytes, networkOf(offer) ?? offer.provider.id);
+  };
+  const forget = (entry: CachedFacts, era: Era) => {
+    if (cached(entry.offer, era) === entry) cache.delete(keyOf(entry.offer, era));
+  };
   const ask = createAsk(version, Math.min(replyBytesMax, FACTS_BYTES_MAX));
 
   return {
     async facts(offer, send, signal = NEVER_ABORTED, prefers = 'modern') {
-      const cache = known[prefers];
       for (;;) {
-        const entry = cache.get(offer);
+        const entry = cached(offer, prefers);
         if (entry && (entry.facts === null || now() - entry.at < KNOWN_MS)) {
           if (entry.facts !== null) return entry.facts;
           try {
@@ -55,26 +74,26 @@ export function createServers({ version, replyBytesMax, now }: ServersOptions): 
           } catch {
             signal.throwIfAborted();
             // The call that asked may have been cancelled. So this call asks itself.
-            if (cache.get(offer) === entry) cache.delete(offer);
+            forget(entry, prefers);
             continue;
           }
         }
-        const question: CachedFacts = { answer: ask(send, prefers), at: now(), facts: null };
-        cache.set(offer, question);
+        const question: CachedFacts = { offer, answer: ask(send, prefers), at: now(), facts: null };
+        keep(question, prefers);
         try {
           const facts = await question.answer;
           question.facts = facts;
+          if (cached(offer, prefers) === question) keep(question, prefers);
           // The server was asked for both eras.
-          if (facts.era !== prefers || facts.bare)
-            known[prefers === 'modern' ? 'legacy' : 'modern'].set(offer, question);
+          if (facts.era !== prefers || facts.bare) keep(question, prefers === 'modern' ? 'legacy' : 'modern');
           return facts;
         } catch (error) {
-          if (cache.get(offer) === question) cache.delete(offer);
+          forget(question, prefers);
           throw error;
         }
       }
     },
-    known: (offer, prefers) => known[prefers].get(offer)?.facts ?? null,
+    known: (offer, prefers) => cached(offer, prefers)?.facts ?? null,
   };
 }
 

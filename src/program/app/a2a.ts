@@ -1,6 +1,7 @@
 import { type A2a, createA2a, createCardOrigin, createPush, type PushNotifications } from '#a2a';
 import { type CardKey, createCardKey, OWN_SCOPE } from '#auth';
 import type { Config } from '#config';
+import { networkOfProvider } from '#network';
 import type { TaskPoll } from '#tasks';
 import { VERSION } from '../../foundation/version.ts';
 import { listeningOrigin, ownUrlOf } from './addresses.ts';
@@ -15,7 +16,7 @@ export interface A2aParts {
 }
 
 export async function openA2a(phases: Phases, parts: RouteParts): Promise<A2aParts> {
-  const { foundation, access, calls } = phases;
+  const { foundation, access, network, calls } = phases;
   const { config, identity, logger, now, elapsed, random, onError } = foundation;
   const { http, oauth, runTokens, payments } = access;
   const { server, catalog } = http;
@@ -48,6 +49,7 @@ export async function openA2a(phases: Phases, parts: RouteParts): Promise<A2aPar
     now,
     elapsed,
     random,
+    networkOf: networkOfProvider(network.registry, network.tunnels),
     onError,
     onRefused: phases.observers.refusals.note,
     onUnseen: (error) => logger.debug({ err: error }, 'the card of an agent could not be read'),

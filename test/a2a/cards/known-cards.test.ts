@@ -27,6 +27,7 @@ function world(more: Partial<KnownCardsOptions> = {}) {
       return answer(path, offer);
     },
     now: () => time,
+    networkOf: ({ service }) => service,
     random: () => 0.5,
     onError: (error) => faults.push(error),
     onChanged: (_offer, card, before) => changes.push(`${before.content.name} > ${card.content.name}`),
@@ -130,20 +131,39 @@ test('an agent that moved is asked at its new address', async () => {
   expect(asked).toHaveLength(2);
 });
 
-test('keeps so many, and those that were asked for last', async () => {
-  const { nameOf, asked, answers } = world({ countMax: 2 });
-  answers((_path, { service }) => reply({ name: service }));
+const large = (_path: string, { service }: Offer) => reply({ name: service, description: 'x'.repeat(7_000) });
+
+test('keeps so much, and those that were asked for last', async () => {
+  const { nameOf, asked, answers } = world({ bytesMax: 40_000 });
+  answers(large);
   for (const service of ['a', 'b', 'a', 'c', 'a']) expect(await nameOf(agentOffer({ service }))).toBe(service);
   expect(asked).toHaveLength(3);
   expect(await nameOf(agentOffer({ service: 'b' }))).toBe('b');
   expect(asked).toHaveLength(4);
 });
 
-test('keeps so much', async () => {
-  const { nameOf, asked, answers } = world({ bytesMax: 20_000 });
-  answers((_path, { service }) => reply({ name: service, description: 'x'.repeat(7_000) }));
-  for (const service of ['a', 'b', 'a', 'b']) await nameOf(agentOffer({ service }));
-  expect(asked).toHaveLength(4);
+test('many large ones from one network displace none of another', async () => {
+  const { nameOf, asked, answers } = world({
+    bytesMax: 60_000,
+    networkOf: ({ service }) => (service.startsWith('many') ? 'a site' : null),
+  });
+  answers(large);
+  await nameOf(agentOffer({ service: 'one' }));
+  for (let n = 0; n < 20; n++) await nameOf(agentOffer({ service: `many-${n}` }));
+  expect(asked).toHaveLength(21);
+  await nameOf(agentOffer({ service: 'one' }));
+  expect(asked).toHaveLength(21);
+});
+
+test('a network whose agents do not answer leaves fetches to others', async () => {
+  const { nameOf, answers } = world({ networkOf: ({ service }) => service.slice(0, 4) });
+  const gate = Promise.withResolvers<CardReply>();
+  answers(() => gate.promise);
+  const silent = Array.from({ length: 60 }, (_, n) => nameOf(agentOffer({ service: `dead-${n}` })));
+  answers(() => reply({ name: 'known' }));
+  expect(await nameOf(agentOffer({ service: 'live' }))).toBe('known');
+  gate.resolve(missing);
+  await Promise.all(silent);
 });
 
 test('does not ask everybody at once', async () => {

@@ -61,6 +61,25 @@ describe('what a hostile server lists is cut', () => {
     expect(sizes[0]! + sizes[1]!).toBeLessThanOrEqual(400_000);
   });
 
+  test('strangers share a room of their own by network, and leave the others theirs', async () => {
+    const tools = Array.from({ length: 150 }, (_, i) => tool(`tool_${i}`, { description: 'x'.repeat(2_000) }));
+    const server = await serveRaw((method) => (method === 'tools/list' ? toolsText(tools) : null));
+    const offerOf = (provider: string) => toolOffer(server.url, { provider, service: `${provider.toLowerCase()}/s` });
+    const { catalog, catalogue } = await startCatalogue(['Many0', 'Many1', 'Many2', 'Many3'].map(offerOf), {
+      limits: { totalSizeMax: 2_000_000, strangersSizeMax: 1_500_000 },
+      isStranger: ({ provider }) => provider.name !== 'Own',
+      networkOf: ({ provider }) => provider.name.replace(/\d/, ''),
+    });
+    const sizeOf = (provider: string) => catalogue.listingOf(offerOf(provider))?.size ?? 0;
+    await catalogue.settled();
+    const many = ['Many0', 'Many1', 'Many2', 'Many3'].map(sizeOf);
+    expect(many.reduce((sum, size) => sum + size)).toBeLessThan(900_000);
+    const others = ['Other', 'Own'].map(offerOf);
+    catalog.replace('late', others);
+    await Promise.all(others.map(({ service }) => catalogue.tried(service)));
+    expect([sizeOf('Other'), sizeOf('Own')]).toEqual([Math.max(...many), Math.max(...many)]);
+  });
+
   test('cursors without end end after 50 pages, or where one comes again', async () => {
     let page = 0;
     const endless = await serveRaw((method) =>

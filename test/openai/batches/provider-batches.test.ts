@@ -119,7 +119,8 @@ describe('a batch of a provider that takes batches', () => {
       client,
       Array.from({ length: lines }, (_, at) => chatLine(String(at), prompt, { model: MODEL })),
     );
-    expect(await ended(client, id)).toMatchObject({ status: 'completed', request_counts: { completed: lines } });
+    const batch = await ended(client, id, Math.max(60_000, 60 * lines));
+    expect(batch).toMatchObject({ status: 'completed', request_counts: { completed: lines } });
     expect(provider.batches.map((one) => one.lines.length)).toEqual(batches);
   });
 

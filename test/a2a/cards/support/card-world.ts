@@ -134,6 +134,7 @@ export async function startGateway({
     version: '1.2.3',
     now: Date.now,
     random: () => 0.5,
+    networkOf: () => null,
     onError: (error) => faults.push((error as Error).message),
     ...more,
   });

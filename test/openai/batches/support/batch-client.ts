@@ -8,8 +8,8 @@ import { MODEL } from '../../../support/spine.ts';
 const WAIT_MS = 60_000;
 
 /** Resolves when `isSo` is true. */
-export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  await vi.waitUntil(isSo, { timeout: atThisLoad(WAIT_MS), interval: 20 });
+export async function until(isSo: () => boolean | Promise<boolean>, waitMs: number = WAIT_MS): Promise<void> {
+  await vi.waitUntil(isSo, { timeout: atThisLoad(waitMs), interval: 20 });
 }
 
 type Batch = OpenAI.Batches.Batch;
@@ -75,13 +75,13 @@ export async function begin(
 const ENDS: readonly Batch['status'][] = ['completed', 'failed', 'expired', 'cancelled'];
 
 /** A batch at its end, as a client that polls sees it. */
-export async function ended(client: OpenAI, id: string): Promise<OwnBatch> {
+export async function ended(client: OpenAI, id: string, waitMs: number = WAIT_MS): Promise<OwnBatch> {
   let shown: Batch | null = null;
   await until(async () => {
     // A gateway may be away for a moment.
     shown = await client.batches.retrieve(id).catch(() => shown);
     return shown !== null && ENDS.includes(shown.status);
-  });
+  }, waitMs);
   return shown! as OwnBatch;
 }
 
