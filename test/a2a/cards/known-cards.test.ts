@@ -159,7 +159,7 @@ test('a network whose agents do not answer leaves fetches to others', async () =
   const { nameOf, answers } = world({ networkOf: ({ service }) => service.slice(0, 4) });
   const gate = Promise.withResolvers<CardReply>();
   answers(() => gate.promise);
-  const silent = Array.from({ length: 60 }, (_, n) => nameOf(agentOffer({ service: `dead-${n}` })));
+  const silent = Array.from({ length: 100 }, (_, n) => nameOf(agentOffer({ service: `dead-${n}` })));
   answers(() => reply({ name: 'known' }));
   expect(await nameOf(agentOffer({ service: 'live' }))).toBe('known');
   gate.resolve(missing);
