@@ -122,13 +122,13 @@ describe('the usage of a stream', () => {
     ['ends with an error of the model', 'hello !tokens:3 !finish:error'],
   ])('is not there where a stream %s, which has no choices then', async (_how, content) => {
     const sent = await streamed('/v1/chat/completions', content);
-    expect(chunksIn(sent).at(-1)).toMatchObject({ choices: [], error: { type: 'provider_unavailable' } });
+    expect(chunksIn(sent).at(-1)).toEqual({ choices: [], error: expect.objectContaining({ type: 'provider_unavailable' }) });
     expect(sent).not.toContain('"finish_reason":"error"');
     const own = await streamed('/api/v1/chat/completions', content);
     expect(chunksIn(own).at(-1)).toMatchObject({ choices: [{ finish_reason: 'error' }] });
     const completion = { model: MODEL, prompt: content, max_tokens: 20, stream: true };
     const last = chunksIn(await (await post('/v1/completions', completion)).text()).at(-1);
-    expect(last).toMatchObject({ choices: [], error: { type: 'provider_unavailable' } });
+    expect(last).toEqual({ choices: [], error: expect.objectContaining({ type: 'provider_unavailable' }) });
   });
 
   test('comes before the error of a reply that was cut, in events of their own', async () => {

@@ -16,6 +16,7 @@ import type { ChatWire, TranslatedBody } from '../translated/chat-wire.ts';
 import type { WireDeps } from '../translated/wire-request.ts';
 import { wireRoutes } from '../translated/wire-routes.ts';
 import type { ChatEnd, ChatFault } from '../chat/reply/chat-content.ts';
+import { errorAlone } from '../chat/reply/chat-encoder.ts';
 
 /** A request of OpenAI's older Completions API. An optional field that is null counts as absent. */
 interface CompletionsBody extends RoutedBody {
@@ -192,12 +193,10 @@ function createCompletionEncoder({ id, created, model, dialect, asksUsage }: Com
       out += 'data: [DONE]\n\n';
     },
     fail(fault, end) {
+      const told = end === null ? { error: inDialect(fault, dialect) } : failure(fault);
+      if (dialect === 'openai') out += eventOf(errorAlone(told.error));
       // Some clients recognise an error only by the first member of its event.
-      out += eventOf(
-        end === null
-          ? { error: inDialect(fault, dialect), ...base }
-          : { ...failure(fault), ...base, choices: dialect === 'openai' ? [] : [choiceOf('', 'error')] },
-      );
+      else out += eventOf({ ...told, ...base, ...(end === null ? {} : { choices: [choiceOf('', 'error')] }) });
     },
     take() {
       const written = out;

@@ -135,7 +135,7 @@ describe.each([
         () => ({ name: 'find_tools', arguments: { query: 'fixture agent' } }),
         ([found]) => ({
           name: 'ask_agent',
-          arguments: { agent: /fixture\/agent-\d+/.exec(found!)![0], message: 'echo good morning' },
+          arguments: { agent: /[\w-]+\/agent\b/.exec(found!)?.[0] ?? found, message: 'echo good morning' },
         }),
       );
       const cost = await charged(async () => {

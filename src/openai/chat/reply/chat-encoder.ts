@@ -205,10 +205,10 @@ function lastApart(settled: SettledChat, about: ReplyAbout, asksUsage: boolean):
   const failed = written ? null : faultOf(body);
   const pieces = written
     ? [DATA, written, Buffer.from('}\n\n')]
-    : [Buffer.from(eventOf(failed ? errorFirst(inDialect(failed, 'openai'), { ...body, choices: [] }) : body))];
+    : [Buffer.from(eventOf(failed ? errorAlone(inDialect(failed, 'openai')) : body))];
   if (asksUsage) pieces.push(Buffer.from(eventOf({ ...base, usage: usageWithCost(settled, true) })));
   // Clients stop reading at an error.
-  if (cut) pieces.push(Buffer.from(eventOf(errorFirst(toHttpError(cut, 'openai').body.error, base))));
+  if (cut) pieces.push(Buffer.from(eventOf(errorAlone(toHttpError(cut, 'openai').body.error))));
   else pieces.push(Buffer.from(DONE));
   return Buffer.concat(pieces);
 }
@@ -235,18 +235,22 @@ const errorFirst = (error: unknown, event: Readonly<Record<string, unknown>>): o
 const DATA = Buffer.from('data: ');
 const DONE = 'data: [DONE]\n\n';
 
-/** The choices of the event that ends a failed stream. Strict clients of OpenAI's API do not know `error` there. */
-const failedChoices = (dialect: Dialect) =>
-  dialect === 'openai' ? [] : [{ index: 0, delta: { content: '' }, finish_reason: 'error' }];
+/**
+ * An error as OpenAI's API sends it in a stream. Clients that read chunks strictly, and know no `error` in them, would
+ * take one with the other members of a chunk for a chunk, and the stream for a whole one.
+ */
+export const errorAlone = (error: unknown): object => ({ error, choices: [] });
 
 /** The event that ends a failed stream. `[DONE]` does not follow, because the reply is not complete. */
 function errorEvent(about: ReplyAbout, error: unknown, dialect: Dialect): Buffer {
+  const { body } = toHttpError(toGatewayError(error), dialect);
+  if (dialect === 'openai') return Buffer.from(eventOf(errorAlone(body.error)));
   const event = {
     id: about.id,
     object: CHUNK,
     created: createdAt(about),
     model: modelOf(about),
-    choices: failedChoices(dialect),
+    choices: [{ index: 0, delta: { content: '' }, finish_reason: 'error' }],
   };
-  return Buffer.from(eventOf(errorFirst(toHttpError(toGatewayError(error), dialect).body.error, event)));
+  return Buffer.from(eventOf(errorFirst(body.error, event)));
 }
