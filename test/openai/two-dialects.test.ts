@@ -122,7 +122,10 @@ describe('the usage of a stream', () => {
     ['ends with an error of the model', 'hello !tokens:3 !finish:error'],
   ])('is not there where a stream %s, which has no choices then', async (_how, content) => {
     const sent = await streamed('/v1/chat/completions', content);
-    expect(chunksIn(sent).at(-1)).toEqual({ choices: [], error: expect.objectContaining({ type: 'provider_unavailable' }) });
+    expect(chunksIn(sent).at(-1)).toEqual({
+      choices: [],
+      error: expect.objectContaining({ type: 'provider_unavailable' }),
+    });
     expect(sent).not.toContain('"finish_reason":"error"');
     const own = await streamed('/api/v1/chat/completions', content);
     expect(chunksIn(own).at(-1)).toMatchObject({ choices: [{ finish_reason: 'error' }] });
