@@ -193,10 +193,10 @@ function createCompletionEncoder({ id, created, model, dialect, asksUsage }: Com
       out += 'data: [DONE]\n\n';
     },
     fail(fault, end) {
-      const told = end === null ? { error: inDialect(fault, dialect) } : failure(fault);
-      if (dialect === 'openai') out += eventOf(errorAlone(told.error));
+      const fields = end === null ? { error: inDialect(fault, dialect) } : failure(fault);
+      if (dialect === 'openai') out += eventOf(errorAlone(fields.error));
       // Some clients recognise an error only by the first member of its event.
-      else out += eventOf({ ...told, ...base, ...(end === null ? {} : { choices: [choiceOf('', 'error')] }) });
+      else out += eventOf({ ...fields, ...base, ...(end === null ? {} : { choices: [choiceOf('', 'error')] }) });
     },
     take() {
       const written = out;
