@@ -934,7 +934,9 @@ CREATE TABLE people (
   due_at BIGINT NOT NULL
 ,
   asked_until BIGINT,
-  unclear BIGINT NOT NULL DEFAULT 0);
+  unclear BIGINT NOT NULL DEFAULT 0,
+  known_groups TEXT,
+  groups_from TEXT);
 
 CREATE INDEX people_answered ON people (answered_at);
 

@@ -14,7 +14,7 @@ import { callTool, modernPost, toolToml } from '../calls/modern-post.ts';
 
 test('a call does not wait longer than it may for what another asks of its server', async () => {
   const servers = createServers({ version: '1', replyBytesMax: 1_000, now: Date.now });
-  const offer = {} as Offer;
+  const offer = { id: 'tool/p:s', provider: { id: 'p' } } as Offer;
   const first = Promise.withResolvers<never>();
   const send = (() => ({ head: first.promise, abort() {}, over() {} })) as unknown as Send;
   const asking = servers.facts(offer, send);

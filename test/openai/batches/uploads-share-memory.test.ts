@@ -10,7 +10,7 @@ let spine: Spine;
 beforeAll(async () => {
   // An account gets what the largest body takes: 4 MiB, as parsed JSON counts four times.
   const limits = `chat_body_bytes_max = ${MIB}\nbody_bytes_max = ${MIB}\nmedia_body_bytes_max = ${MIB}\n`;
-  spine = await startSpine({ toml: `[limits]\n${limits}bodies_bytes_max = ${4 * MIB}\n` });
+  spine = await startSpine({ toml: `[limits]\n${limits}bodies_bytes_max = ${8 * MIB}\n` });
 });
 afterAll(async () => {
   try {
