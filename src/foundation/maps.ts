@@ -138,7 +138,7 @@ interface OwnerEntries<V> {
   readonly name: string;
   bytes: number;
   /** The least recently used first. */
-  readonly entries: Map<string, SharedEntry<V>>;
+  readonly entries: TransientMap<string, SharedEntry<V>>;
 }
 
 /**
@@ -147,9 +147,10 @@ interface OwnerEntries<V> {
  */
 export class SharedCache<V> {
   readonly #bytesMax: number;
-  readonly #entries = new Map<string, SharedEntry<V>>();
+  readonly #entries = new TransientMap<string, SharedEntry<V>>();
   /** The least recently used first. */
-  readonly #owners = new Map<string, OwnerEntries<V>>();
+  readonly #owners = new TransientMap<string, OwnerEntries<V>>();
+  #newest: SharedEntry<V> | null = null;
   #bytes = 0;
 
   constructor(bytesMax: number) {
@@ -159,6 +160,8 @@ export class SharedCache<V> {
   get(key: string): V | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
+    if (entry === this.#newest) return entry.value;
+    this.#newest = entry;
     this.#owners.delete(entry.owner.name);
     this.#owners.set(entry.owner.name, entry.owner);
     entry.owner.entries.delete(key);
@@ -169,10 +172,11 @@ export class SharedCache<V> {
   /** `bytes`: the size of the value. */
   set(key: string, value: V, bytes: number, ownerName: string): void {
     this.delete(key);
-    const owner = this.#owners.get(ownerName) ?? { name: ownerName, bytes: 0, entries: new Map() };
+    const owner = this.#owners.get(ownerName) ?? { name: ownerName, bytes: 0, entries: new TransientMap() };
     this.#owners.delete(ownerName);
     this.#owners.set(ownerName, owner);
     const entry = { value, bytes: bytes + ENTRY_BYTES, owner };
+    this.#newest = entry;
     this.#entries.set(key, entry);
     owner.entries.set(key, entry);
     owner.bytes += entry.bytes;
@@ -180,7 +184,8 @@ export class SharedCache<V> {
     while (this.#bytes > this.#bytesMax) {
       let largest: OwnerEntries<V> | null = null;
       for (const one of this.#owners.values()) if (one.bytes > (largest?.bytes ?? 0)) largest = one;
-      this.delete(largest!.entries.keys().next().value!);
+      const [oldest] = largest!.entries.keys();
+      this.delete(oldest!);
     }
   }
 

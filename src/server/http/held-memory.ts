@@ -94,7 +94,7 @@ class Pool<Kind extends string> {
     for (const { kind, shares, holds } of this.counts) {
       const party = hold.parties[kind];
       if (party === null) continue;
-      // The first one of a party may exceed its quarter: one of the largest size always fits in what is free.
+      // The first one of a party may exceed its quarter where there is room, so that it can finish.
       const isFirst = holds.get(party)?.values().next().value === hold;
       if (!shares.mayTake(party, more) || (!isFirst && shares.amountOf(party) + more > this.#shareMax)) return kind;
     }
